@@ -1,25 +1,25 @@
-//! The kernels at the shapes of real models, beside the measured roofs.
+//! Benchmarks of the kernels at the shapes of real models, compared with the measured roofs.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arena, Machine, PeaksError, Roofs, Spread};
+use crate::{Arena, Machine, MachineError, Roofs, Spread};
 use roofline_formulas::layer_roofline::{self as contract, Inputs, Outputs};
 use roofline_kernels::isa::{Isa, IsaError};
 use roofline_kernels::{self as kernels, Arithmetic, KernelError, Streams};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
-use roofline_render::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS};
+use roofline_render::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS, threads};
 use roofline_render::paired::Paired;
 use roofline_render::report::{Better, Figure, Report, Saved, Schema, Table};
 use roofline_render::word::{Band, Bound, WHY_NOT_ALL};
 
-/// A byte that makes ordinary numbers of every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as a quant.
+/// Fill byte that is an ordinary number in every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as int8.
 const PATTERN: u8 = 0x3c;
 
-/// The products of one token through a layer, and the output head: Llama 3.2 1B and Llama 3.1 8B.
+/// Name, rows and columns of the matrices of a layer and of the output head: Llama 3.2 1B and Llama 3.1 8B.
 const SHAPES: [(&str, usize, usize); 14] = [
     ("1B q_proj", 2048, 2048),
     ("1B k_proj", 512, 2048),
@@ -37,22 +37,22 @@ const SHAPES: [(&str, usize, usize); 14] = [
     ("8B lm_head", 128256, 4096),
 ];
 
-/// Columns of the matrices that are made to fit a cache level.
+/// Columns of the matrices that are sized for a cache level.
 const COLUMNS: usize = 2048;
 
-/// The formats that are run unless others are asked for: those that most files have.
-const USUAL: [Kernel; 6] = [Kernel::Q8_0, Kernel::Q4K, Kernel::Q6K, Kernel::F16, Kernel::Bf16, Kernel::F32];
+/// Default weight formats: the most common ones.
+const DEFAULT_KERNELS: [Kernel; 6] =
+    [Kernel::Q8_0, Kernel::Q4K, Kernel::Q6K, Kernel::F16, Kernel::Bf16, Kernel::F32];
 
-/// What weights are stored in.
+/// Format of the weights.
 pub use roofline_kernels::WeightFormat as Kernel;
 
-/// Bytes of one weight, its part of the scales included.
+/// Bytes per weight, including scales.
 fn weight_size(kernel: Kernel) -> f64 {
     let (weights, bytes) = kernel.block();
     bytes as f64 / weights as f64
 }
 
-/// The arithmetic roof that a product stands under.
 fn compute_roof(kernel: Kernel, roofs: &Roofs) -> f64 {
     match kernel.arithmetic() {
         Arithmetic::Int8 => roofs.int8_gops,
@@ -61,12 +61,12 @@ fn compute_roof(kernel: Kernel, roofs: &Roofs) -> f64 {
     }
 }
 
-/// Rows and columns of a matrix, written as `32768x8192`.
+/// Shape of a matrix, written as `32768x8192`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Rows of the matrix; one output each.
+    /// Rows, one output each.
     pub rows: usize,
-    /// Columns of the matrix; one activation each.
+    /// Columns, one activation each.
     pub columns: usize,
 }
 
@@ -83,27 +83,27 @@ impl std::str::FromStr for Shape {
         let sides = text.split_once('x').map(|(rows, columns)| (rows.trim().parse(), columns.trim().parse()));
         match sides {
             Some((Ok(rows), Ok(columns))) if rows > 0 && columns > 0 => Ok(Shape { rows, columns }),
-            _ => Err("rows and columns, each at least 1, are written as 32768x8192".to_owned()),
+            _ => Err("invalid shape; expected rows and columns like 32768x8192".to_owned()),
         }
     }
 }
 
-/// Where the weights are when a product starts.
+/// Memory level of the weights before a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
-    /// Beyond the caches.
+    /// Main memory.
     Memory,
-    /// The first cache.
+    /// L1 cache.
     L1,
-    /// The second cache.
+    /// L2 cache.
     L2,
-    /// The third cache.
+    /// L3 cache.
     L3,
 }
 
 impl Home {
-    fn of(level: u32) -> Option<Home> {
+    fn from_level(level: u32) -> Option<Home> {
         [(1, Home::L1), (2, Home::L2), (3, Home::L3)]
             .into_iter()
             .find(|(known, _)| *known == level)
@@ -119,14 +119,14 @@ impl Home {
         }
     }
 
-    /// The bandwidth roof, if it was measured.
+    /// Returns the read bandwidth of this level in GB/s, if it was measured.
     fn roof(self, roofs: &Roofs) -> Option<f64> {
-        let level = |wanted| roofs.levels.iter().find(|level| Home::of(level.level) == Some(wanted));
+        let level = |wanted| roofs.levels.iter().find(|level| Home::from_level(level.level) == Some(wanted));
         if self == Home::Memory { Some(roofs.read_gb_s) } else { level(self).map(|level| level.read_gb_s) }
     }
 }
 
-/// One product to run.
+/// Product to measure.
 #[derive(Clone, Debug)]
 struct Case {
     name: String,
@@ -142,121 +142,121 @@ impl Case {
     }
 }
 
-/// What was measured of a product, and what follows from it.
+/// Measurement of a matrix-vector product.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Product {
-    /// The product.
+    /// Name of the product.
     pub name: String,
-    /// What its weights are stored in.
+    /// Format of the weights.
     pub kernel: Kernel,
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub columns: usize,
-    /// Where the weights are.
+    /// Memory level of the weights.
     pub home: Home,
-    /// Seconds of one product: the best and the median.
+    /// Time of the best run in seconds.
     pub seconds: f64,
-    /// Seconds of the median run.
+    /// Time of the median run in seconds.
     pub median_seconds: f64,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Reading the same bytes, in turn with the product; absent in results of older versions.
+    /// Comparison with interleaved reads of the same bytes; absent in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Paired>,
-    /// Bytes moved over the best time, in GB/s.
+    /// Bandwidth of the best run, GB/s.
     pub gb_s: f64,
-    /// Operations over the best time, in GFLOP/s.
+    /// Rate of operations of the best run, GFLOP/s.
     pub gflop_s: f64,
-    /// Operations for each byte, in FLOP/byte.
+    /// Arithmetic intensity, FLOP/byte.
     pub intensity: f64,
-    /// The bandwidth it stands under, in GB/s.
+    /// Bandwidth roof, GB/s.
     pub roof_gb_s: f64,
-    /// The arithmetic peak it stands under, in GFLOP/s.
+    /// Compute roof, GFLOP/s.
     pub roof_gflop_s: f64,
-    /// What no implementation exceeds at this intensity, in GFLOP/s.
+    /// Ceiling at this arithmetic intensity, GFLOP/s.
     pub attainable_gflop_s: f64,
-    /// What holds it back: memory or compute.
+    /// Limiting resource: memory or compute.
     pub bound: Bound,
-    /// Share of the attainable that was reached, 0 to 1; above 1 on an unsteady machine.
+    /// Achieved share of the ceiling, 0 to 1; above 1 if the roofs were measured on a busy machine.
     pub utilization: f64,
-    /// How good that is.
+    /// Rating of the utilization.
     pub band: Band,
-    /// What to do about it.
+    /// Recommendations.
     pub advice: Vec<String>,
 }
 
-/// Products of a matrix and a vector beside the roofs of the machine.
+/// Benchmark of matrix-vector products, compared with the roofs of the machine.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Bench {
-    /// Which schema this document follows.
+    /// Schema of this document.
     pub schema: Schema<Self>,
-    /// The processor's name.
+    /// Name of the CPU.
     pub cpu: String,
-    /// The instruction set of the kernels.
+    /// Instruction set of the kernels.
     pub isa: String,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Measured in a hurry.
+    /// True for a quick, less exact measurement.
     #[serde(default)]
     pub quick: bool,
-    /// Only products whose name contains this.
+    /// Filter on the names of products.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
-    /// The products.
+    /// Measured products.
     pub rows: Vec<Product>,
-    /// What one should know about these figures.
+    /// Notes about the measurement.
     pub notes: Vec<String>,
 }
 
-/// What to run.
+/// Options of a benchmark.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Only these weights; the usual ones when empty.
+    /// Weight formats; empty for the most common ones.
     pub kernels: Vec<Kernel>,
-    /// These shapes instead of those of known models.
+    /// Shapes; empty for those of known models.
     pub shapes: Vec<Shape>,
-    /// Only products whose name contains this.
+    /// Restricts the products to those whose name contains this text.
     pub only: Option<String>,
-    /// In a few seconds, less exactly.
+    /// Measure in a few seconds, with lower accuracy.
     pub quick: bool,
 }
 
-/// Why nothing could be measured.
+/// Error of a benchmark.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// No product has such a name.
-    #[error("--only {only:?} matches no product; some are {}", SHAPES.map(|(name, ..)| name).join(", "))]
+    /// No product matches the filter.
+    #[error("--only: no product matches {only:?}; expected part of a name such as {}", SHAPES.map(|(name, ..)| name).join(", "))]
     NoProduct {
-        /// What was asked for.
+        /// The filter.
         only: String,
     },
-    /// A figure outside the contract.
+    /// A figure is outside the domain of the contract.
     #[error("{product}: {reason}")]
     OutOfDomain {
-        /// The product.
+        /// Name of the product.
         product: String,
-        /// Which figure.
+        /// Violated domain.
         reason: String,
     },
-    /// A kernel refused its input.
+    /// A kernel rejected its input.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// No memory or no threads.
+    /// Memory or threads are unavailable.
     #[error(transparent)]
-    Peaks(#[from] PeaksError),
-    /// The instruction set is not there.
+    Peaks(#[from] MachineError),
+    /// The instruction set is unknown or unavailable.
     #[error(transparent)]
     Isa(#[from] IsaError),
 }
 
 fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError> {
-    let kernels = if options.kernels.is_empty() { &USUAL } else { options.kernels.as_slice() };
+    let kernels = if options.kernels.is_empty() { &DEFAULT_KERNELS } else { options.kernels.as_slice() };
     let mut cases = Vec::new();
     for &kernel in kernels {
         for shape in &options.shapes {
@@ -274,9 +274,9 @@ fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError>
         }
         let row = weight_size(kernel) * COLUMNS as f64;
         for level in &machine.all.levels {
-            // As much as the roof of this level was measured with.
+            // The working set with which the roof of this level was measured.
             let rows = (level.bytes * machine.threads) as f64 / row;
-            if let Some(home) = Home::of(level.level).filter(|home| *home != Home::L1)
+            if let Some(home) = Home::from_level(level.level).filter(|home| *home != Home::L1)
                 && rows >= machine.threads as f64
             {
                 cases.push(Case {
@@ -303,13 +303,17 @@ fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError>
     Ok(cases)
 }
 
-/// How often [`Bench::measure`] tells what comes now.
+/// Returns the number of progress messages of [`Bench::measure`].
 pub fn count(machine: &Machine, options: &Options) -> usize {
     1 + cases(machine, options).map_or(0, |cases| cases.len())
 }
 
 impl Bench {
-    /// Runs the kernels. `progress` is told what comes now.
+    /// Measures all products. `progress` receives a description of each step.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no product matches the options, or memory or threads are unavailable.
     pub fn measure(
         machine: &Machine,
         options: &Options,
@@ -321,36 +325,42 @@ impl Bench {
         }
         let mut bench = Bench::empty(machine, options);
         let isa = Isa::from_name(&machine.isa)?;
-        progress("making weights");
+        progress("preparing weights");
         let largest = cases.iter().map(Case::bytes).max().unwrap_or(0);
-        // Shapes smaller than the cache walk through copies, so that each product finds its weights in memory.
+        // Small matrices are copied, so that each product reads its weights from memory.
         let arena = Arena::new(isa, machine.threads, largest.max(machine.size), PATTERN)?;
         if arena.is_short() {
-            bench.notes.push(format!("only {} MiB of memory could be used", arena.bytes().len() >> 20));
+            bench.notes.push(format!("only {} MiB of memory were available", arena.bytes().len() >> 20));
         }
         let budget = Duration::from_millis(if options.quick { 30 } else { 150 });
         for case in cases {
             progress(&format!("{} {}", case.name, case.kernel.name()));
             if case.bytes() > arena.bytes().len() {
-                bench.notes.push(format!("{} {} was not run: too large", case.name, case.kernel.name()));
+                bench.notes.push(format!(
+                    "{} {} skipped: larger than the available memory",
+                    case.name,
+                    case.kernel.name()
+                ));
                 continue;
             }
             match case.home.roof(&machine.all) {
                 Some(roof) => {
                     let setting = machine.all.read.setting;
                     let streams = Streams { count: setting.streams, prefetch: setting.prefetch };
-                    let Timed { spread, read_gb_s, beside } = time(&arena, &case, budget, streams)?;
-                    // The roof may have been measured while the machine was busier than now.
+                    let Timing { spread, read_gb_s, beside } = time(&arena, &case, budget, streams)?;
+                    // The machine may have been busier when the roof was measured.
                     let roof = roof.max(read_gb_s);
                     let compute = compute_roof(case.kernel, &machine.all);
                     bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
                 }
-                None => {
-                    bench.notes.push(format!("{}: no roof was measured for {}", case.name, case.home.name()))
-                }
+                None => bench.notes.push(format!(
+                    "{} skipped: no measured roof for {}",
+                    case.name,
+                    case.home.name()
+                )),
             }
         }
-        bench.explain();
+        bench.notes.extend(bench.impossible());
         Ok(bench)
     }
 
@@ -367,28 +377,25 @@ impl Bench {
         }
     }
 
-    fn explain(&mut self) {
-        self.notes.extend(self.impossible());
-    }
-
-    /// What was measured above its ceiling, with the likely cause and what to run.
+    /// Returns a warning if products were faster than their ceiling.
     pub fn impossible(&self) -> Option<String> {
         let above = self.rows.iter().filter(|row| row.utilization > 1.0).count();
         (above > 0).then(|| {
             format!(
-                "impossible: {above} product(s) above 100 %, faster than reading the same bytes, before and beside them: the \
-                 roofs were measured on a busy machine; measure again with `roofline machine --refresh`"
+                "impossible: {above} of {} products exceed 100 % utilization, so the roofs were measured on a busy machine; \
+                 re-measure with `roofline machine --refresh`",
+                self.rows.len()
             )
         })
     }
 
-    /// What its weights were stored in.
+    /// Returns the weight formats of the products.
     pub fn kernels(&self) -> Vec<Kernel> {
         let has = |kernel: &Kernel| self.rows.iter().any(|row| row.kernel == *kernel);
         Kernel::ALL.iter().copied().filter(has).collect()
     }
 
-    /// The shapes that were asked for.
+    /// Returns the custom shapes of the products.
     pub fn shapes(&self) -> Vec<Shape> {
         let mut shapes = Vec::new();
         for row in &self.rows {
@@ -400,7 +407,7 @@ impl Bench {
         shapes
     }
 
-    /// Every product under the roof that it was compared with.
+    /// Chart of all products and their roofs.
     fn roofline(&self) -> Chart {
         let total: f64 = self.rows.iter().map(|row| row.seconds).sum();
         let mut roofs: Vec<Roof> = Vec::new();
@@ -418,7 +425,7 @@ impl Bench {
                 compute_gflop_s: Some(row.roof_gflop_s),
                 curve: Vec::new(),
             };
-            // Each product has read its roof again; the highest is the roof of them all.
+            // Reads are repeated for each product; the highest bandwidth is the roof of all of them.
             let same = |known: &Roof| known.name == roof.name && known.group == roof.group;
             let at = roofs.iter().position(same).unwrap_or(roofs.len());
             match roofs.get_mut(at) {
@@ -452,7 +459,7 @@ impl Product {
                 ("weights in".to_owned(), self.home.name().to_owned()),
                 ("shape".to_owned(), format!("{} x {}", self.rows, self.columns)),
                 ("GB/s".to_owned(), format!("{:.1}", self.gb_s)),
-                ("of the roof".to_owned(), format!("{:.0} %, {}", 100.0 * self.utilization, self.band)),
+                ("utilization".to_owned(), format!("{:.0} %, {}", 100.0 * self.utilization, self.band)),
             ],
         }
     }
@@ -498,11 +505,11 @@ impl Product {
         })
     }
 
-    /// The time is what is compared; the rest follows from it and from the roofs.
+    /// Only the time is compared between results; the other figures follow from it and the roofs.
     fn figures(&self) -> Vec<Figure> {
-        let of = format!("{} {}", self.name, self.kernel.name());
-        let label = format!("{of}, {}", self.home.name());
-        let one = |name, unit, better, value| Figure::new(name, &label, unit, better, value).of(&of);
+        let product = format!("{} {}", self.name, self.kernel.name());
+        let label = format!("{product}, {}", self.home.name());
+        let one = |name, unit, better, value| Figure::new(name, &label, unit, better, value).of(&product);
         let seconds = one("seconds", SECONDS, Better::Lower, self.seconds);
         vec![
             Figure { beside: self.beside, ..seconds.between(self.seconds, self.median_seconds) },
@@ -515,22 +522,24 @@ impl Product {
     }
 }
 
-/// What was measured of one product.
-struct Timed {
-    /// Its seconds.
+/// Timing of one product.
+struct Timing {
+    /// Seconds per product.
     spread: Spread,
-    /// The best GB/s of reading the same bytes in turn with it.
+    /// Best bandwidth of interleaved reads of the same bytes.
     read_gb_s: f64,
-    /// The product beside that reading.
+    /// Time relative to these reads.
     beside: Option<Paired>,
 }
 
-fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Result<Timed, BenchError> {
-    const RUNS: usize = 7;
-    /// The noise beside the reading at which enough is known, and how many times the budget may be spent to get there.
-    const ENOUGH: (f64, u32) = (0.03, 8);
+fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Result<Timing, BenchError> {
+    const MIN_RUNS: usize = 7;
+    /// Measurement continues until the noise relative to the reference is below this limit.
+    const MAX_NOISE: f64 = 0.03;
+    /// Maximum time for noisy measurements, as a multiple of the budget.
+    const MAX_BUDGETS: u32 = 8;
     let bytes = case.bytes();
-    // Copies stay aligned, and only memory-sized cases move on to the next one.
+    // Copies are aligned. Only products from memory alternate between copies.
     let distance = bytes.next_multiple_of(64);
     let copies = if case.home == Home::Memory { (arena.bytes().len() / distance).max(1) } else { 1 };
     let mut x = vec![0f32; case.columns];
@@ -538,26 +547,27 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
         *x = (at % 17) as f32 / 16.0 - 0.5;
     }
     let mut out = vec![0f32; case.rows];
-    arena.with_team(|team| -> Result<Timed, BenchError> {
+    arena.with_pool(|pool| -> Result<Timing, BenchError> {
         let mut seconds = Vec::new();
         let mut rounds = Vec::new();
         let mut read_gb_s = 0f64;
         let mut copy = 0;
         let mut batch = 1;
         let first = Instant::now();
-        let known = |rounds: &[(f64, f64)]| Paired::of(rounds).is_some_and(|beside| beside.noise <= ENOUGH.0);
-        while seconds.len() < RUNS
+        let is_precise =
+            |rounds: &[(f64, f64)]| Paired::of(rounds).is_some_and(|reference| reference.noise <= MAX_NOISE);
+        while seconds.len() < MIN_RUNS
             || first.elapsed() < budget
-            || (first.elapsed() < budget * ENOUGH.1 && !known(&rounds))
+            || (first.elapsed() < budget * MAX_BUDGETS && !is_precise(&rounds))
         {
             let start = Instant::now();
             for _ in 0..batch {
                 let weights = &arena.bytes()[copy * distance..][..bytes];
-                case.kernel.matrix(weights, case.rows, case.columns)?.matvec(team, &x, &mut out)?;
+                case.kernel.matrix(weights, case.rows, case.columns)?.matvec(pool, &x, &mut out)?;
                 copy = (copy + 1) % copies;
             }
             let elapsed = start.elapsed().as_secs_f64();
-            // A clock reading and the start of a round must not count.
+            // The overhead of clock reads and of starting a round must be negligible.
             if elapsed < 1e-3 && seconds.is_empty() {
                 batch *= 2;
                 continue;
@@ -566,15 +576,15 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
             let start = Instant::now();
             for _ in 0..batch {
                 let source = &arena.floats()[copy * distance / 4..][..bytes / 4];
-                let share = (source.len() / team.threads()).max(1);
-                team.run(|index| {
+                let share = (source.len() / pool.threads()).max(1);
+                pool.run(|index| {
                     if let Some(share) = source.chunks(share).nth(index) {
-                        black_box(kernels::read(team.isa(), share, streams));
+                        black_box(kernels::read(pool.isa(), share, streams));
                     }
                 });
                 copy = (copy + 1) % copies;
             }
-            // A clock that stands still is no time at all; the contract wants some.
+            // The contract requires a time above zero, but coarse clocks may not advance.
             let time = start.elapsed().as_secs_f64().max(1e-9);
             rounds.push((elapsed, time));
             let read = Inputs { other_bytes: (batch * bytes) as f64, time, ..Inputs::new(1.0, 1.0) };
@@ -582,15 +592,15 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
         }
         seconds.sort_by(f64::total_cmp);
         let spread = Spread { best: seconds[0], median: seconds[seconds.len() / 2], runs: seconds.len() };
-        // A round may be many products; the reference is told for one, as the time is.
+        // A round consists of several products; report the reference per product, like the time.
         let beside = Paired::of(&rounds);
         let beside = beside.map(|beside| Paired { reference: beside.reference / batch as f64, ..beside });
-        Ok(Timed { spread, read_gb_s, beside })
+        Ok(Timing { spread, read_gb_s, beside })
     })?
 }
 
-/// Columns that the others can do without, the least important first.
-const LEAST: [&str; 5] = ["bound", FLOP_PER_BYTE, "shape", GFLOP_PER_S, "median +%"];
+/// Columns to drop on narrow terminals, least important first.
+const OPTIONAL_COLUMNS: [&str; 5] = ["bound", FLOP_PER_BYTE, "shape", GFLOP_PER_S, "median +%"];
 
 impl Report for Bench {
     const SCHEMA: &'static str = "roofline.bench/1";
@@ -628,10 +638,14 @@ impl Report for Bench {
     }
 
     fn text(&self, canvas: &Canvas) -> String {
-        let mut text = format!("{}, {}, {} thread(s)\n\n", self.cpu, self.isa, self.threads);
-        text +=
-            &self.tables().iter().map(|table| table.fitted(canvas, &LEAST)).collect::<Vec<_>>().join("\n");
-        text += &format!("100 % is out of reach: {WHY_NOT_ALL}\n");
+        let mut text = format!("{}, {}, {}\n\n", self.cpu, self.isa, threads(self.threads));
+        text += &self
+            .tables()
+            .iter()
+            .map(|table| table.fitted(canvas, &OPTIONAL_COLUMNS))
+            .collect::<Vec<_>>()
+            .join("\n");
+        text += &format!("100 % is not attainable: {WHY_NOT_ALL}\n");
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
         text
     }
@@ -676,8 +690,8 @@ impl Report for Bench {
         }
         let advice = advice.into_iter().map(|(text, count)| vec![count.to_string(), text]);
         vec![
-            Table::new("Products of a matrix and a vector", &headings, rows),
-            Table::new("Advice", &["products", "what to do"], advice),
+            Table::new("Matrix-vector products", &headings, rows),
+            Table::new("Advice", &["products", "recommendation"], advice),
         ]
     }
 }
@@ -688,8 +702,8 @@ impl Saved for Bench {}
 mod tests {
     use super::*;
 
-    /// Saved times under the roofs of a saved machine.
-    fn replayed(saved: &str) -> Bench {
+    /// Recomputes a saved result with the roofs of a saved machine.
+    fn replay(saved: &str) -> Bench {
         let machine =
             Machine::from_json(include_str!("../../../roofline/tests/fixtures/machine.json")).unwrap();
         let mut bench = Bench::empty(&machine, &Options::default());
@@ -701,15 +715,15 @@ mod tests {
             let (roof, compute) = (home.roof(&machine.all).unwrap(), compute_roof(kernel, &machine.all));
             bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute).unwrap() });
         }
-        bench.explain();
+        bench.notes.extend(bench.impossible());
         bench
     }
 
     #[test]
     fn every_product_gets_its_utilization_band_and_advice() {
-        let bench = replayed(include_str!("../../../roofline/tests/fixtures/bench.json"));
+        let bench = replay(include_str!("../../../roofline/tests/fixtures/bench.json"));
         let json = serde_json::to_string(&bench).unwrap();
-        assert_eq!(serde_json::to_string(&replayed(&json)).unwrap(), json);
+        assert_eq!(serde_json::to_string(&replay(&json)).unwrap(), json);
         let canvas = Canvas { columns: 80, rows: 20, unicode: true, colour: false, limit: None };
         insta::assert_snapshot!(bench.text(&canvas));
     }

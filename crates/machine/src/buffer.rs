@@ -1,11 +1,11 @@
-//! Memory to measure in: straight from the system, with or without huge pages, untouched until the thread
-//! that will use it writes to it.
+//! Memory for measurements: mapped directly, with or without huge pages, and not touched before the thread
+//! that uses it.
 
 use std::ops::{Deref, DerefMut};
 
-use super::PeaksError;
+use super::MachineError;
 
-/// Huge pages are this long where they exist; everything is laid out in multiples of it.
+/// Size of a huge page in bytes; buffers are multiples of it.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 
 /// Zeroed f32 values at a multiple of [`HUGE_PAGE`].
@@ -25,25 +25,25 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `bytes` of memory, rounded up to whole huge pages.
+    /// Allocates `bytes` of memory, rounded up to whole huge pages.
     #[cfg(unix)]
-    pub fn new(bytes: usize, huge: bool) -> Result<Buffer, PeaksError> {
-        let wanted = || PeaksError::Memory { wanted: bytes };
-        let length = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or_else(wanted)?;
-        let mapped = length.checked_add(HUGE_PAGE).ok_or_else(wanted)?;
+    pub fn new(bytes: usize, huge: bool) -> Result<Buffer, MachineError> {
+        let out_of_memory = || MachineError::Memory { bytes };
+        let length = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or_else(out_of_memory)?;
+        let mapped = length.checked_add(HUGE_PAGE).ok_or_else(out_of_memory)?;
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new private mapping at a place of the system's choice touches no other memory.
+        // SAFETY: a new private mapping at an address that the kernel chooses affects no other memory.
         let map = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
         if map == libc::MAP_FAILED {
-            return Err(wanted());
+            return Err(out_of_memory());
         }
         let start = map.wrapping_byte_add(map.align_offset(HUGE_PAGE).min(HUGE_PAGE)).cast::<f32>();
         #[cfg(target_os = "linux")]
         {
             let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-            // SAFETY: `start .. start + length` lies inside the mapping made above; the advice changes no
-            // content. Where it is refused, pages stay as they are.
+            // SAFETY: `start .. start + length` is inside the mapping above, and the advice does not change
+            // its content. A failure leaves the pages unchanged.
             unsafe { libc::madvise(start.cast(), length, advice) };
         }
         #[cfg(not(target_os = "linux"))]
@@ -51,13 +51,13 @@ impl Buffer {
         Ok(Buffer { map: (map, mapped), start, length: length / 4 })
     }
 
-    /// `bytes` of memory, rounded up to whole huge pages.
+    /// Allocates `bytes` of memory, rounded up to whole huge pages.
     #[cfg(not(unix))]
-    pub fn new(bytes: usize, _: bool) -> Result<Buffer, PeaksError> {
-        let wanted = || PeaksError::Memory { wanted: bytes };
-        let length = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or_else(wanted)? / 4;
+    pub fn new(bytes: usize, _: bool) -> Result<Buffer, MachineError> {
+        let out_of_memory = || MachineError::Memory { bytes };
+        let length = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or_else(out_of_memory)? / 4;
         let mut storage: Vec<f32> = Vec::new();
-        storage.try_reserve_exact(length).map_err(|_| wanted())?;
+        storage.try_reserve_exact(length).map_err(|_| out_of_memory())?;
         storage.resize(length, 0.0);
         let start = storage.as_mut_ptr();
         Ok(Buffer { storage, start, length })
@@ -65,7 +65,7 @@ impl Buffer {
 }
 
 impl Buffer {
-    /// The same memory as bytes.
+    /// Returns the memory as bytes.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the bytes of `length` initialized f32, borrowed from `self`.
         unsafe { std::slice::from_raw_parts(self.start.cast(), 4 * self.length) }
@@ -75,7 +75,7 @@ impl Buffer {
 impl Deref for Buffer {
     type Target = [f32];
     fn deref(&self) -> &[f32] {
-        // SAFETY: `new` made `length` zeroed values at `start`, which live as long as `self`.
+        // SAFETY: `new` created `length` zeroed values at `start`, which live as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 }
@@ -90,7 +90,7 @@ impl DerefMut for Buffer {
 #[cfg(unix)]
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: address and length are those of the mapping that `new` made; nothing borrows it now.
+        // SAFETY: address and length are those of the mapping that `new` created, and no borrow is left.
         unsafe { libc::munmap(self.map.0, self.map.1) };
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_is_zeroed_aligned_and_writable() {
+    fn buffers_are_zeroed_aligned_and_writable() {
         for huge in [false, true] {
             let mut buffer = Buffer::new(3 << 20, huge).unwrap();
             assert_eq!(buffer.len() * 4, 4 << 20);
@@ -112,10 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn too_much_memory_is_an_error_that_says_how_much_was_wanted() {
+    fn out_of_memory_errors_contain_the_requested_size() {
         for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
             assert!(
-                matches!(Buffer::new(bytes, false), Err(PeaksError::Memory { wanted }) if wanted == bytes)
+                matches!(Buffer::new(bytes, false), Err(MachineError::Memory { bytes: found }) if found == bytes)
             );
         }
     }

@@ -1,15 +1,16 @@
-//! Days as they are written: a measurement says when it was made, and its reader how long ago that is.
+//! Conversion between calendar dates and day numbers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Days from 1970-01-01 to today, by the system's clock in UTC.
+/// Returns the number of days from 1970-01-01 to today in UTC.
 pub fn today() -> i64 {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(seconds / 86_400).unwrap_or(i64::MAX)
 }
 
-/// A day as `2026-11-17`. Years begin in March, so that the day a leap year adds is the last one.
+/// Formats a day number as `2026-11-17`.
 pub fn written(day: i64) -> String {
+    // Years start in March, so that the leap day is the last day.
     let day = day + 719_468;
     let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -20,8 +21,8 @@ pub fn written(day: i64) -> String {
     format!("{:04}-{month:02}-{day_of_month:02}", year_of_era + 400 * era + next)
 }
 
-/// The day that is written so; none where there is no such day.
-pub fn read(text: &str) -> Option<i64> {
+/// Parses a date like `2026-11-17` to a day number; `None` if it is invalid.
+pub fn parse(text: &str) -> Option<i64> {
     let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     if !(1..=9999).contains(&year) || !(1..=12).contains(&month) {
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_written_and_read_back() {
+    fn dates_round_trip() {
         for (day, text) in [
             (0, "1970-01-01"),
             (59, "1970-03-01"),
@@ -46,19 +47,19 @@ mod tests {
             (11_017, "2000-03-01"),
             (20_774, "2026-11-17"),
         ] {
-            assert_eq!((written(day).as_str(), read(text)), (text, Some(day)));
+            assert_eq!((written(day).as_str(), parse(text)), (text, Some(day)));
         }
         for day in -1000..60_000 {
-            assert_eq!(read(&written(day)), Some(day));
+            assert_eq!(parse(&written(day)), Some(day));
         }
     }
 
     #[test]
-    fn what_is_no_day_is_none() {
+    fn invalid_dates_are_rejected() {
         for text in
             ["", "2026", "2026-13-01", "2026-02-29", "2026-00-10", "2026-1-1", "now", "2026-11-17T00:00"]
         {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 }

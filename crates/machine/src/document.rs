@@ -1,4 +1,4 @@
-//! Documents that are read whole before anything is known of them: results that this program or another one saved.
+//! Reading and saving of result files, with a size limit, atomic writes and schema detection.
 
 use std::env;
 use std::fs::{self, File};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// No result of this program is this long, in MiB.
-const LONGEST: u64 = 64;
+/// Maximum size of a saved result in MiB.
+const MAX_MIB: u64 = 64;
 
-/// The program's directory among those that the platform has for a purpose: named by a variable on Windows, below the home
-/// directory on macOS, and elsewhere named by a variable or below the home directory. None when it does not say.
+/// Returns the directory of roofline for a purpose: below an environment variable on Windows, below the home directory on
+/// macOS, and elsewhere below an environment variable or the home directory. `None` if the variables are not set.
 pub fn user_directory(windows: &str, macos: &str, variable: &str, below_home: &str) -> Option<PathBuf> {
     let from = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(windows) {
@@ -25,56 +25,75 @@ pub fn user_directory(windows: &str, macos: &str, variable: &str, below_home: &s
     base.map(|base| base.join("roofline"))
 }
 
-/// The text of a file.
+/// Reads a text file of at most 64 MiB.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is too large or not valid UTF-8.
 pub fn read(path: &Path) -> io::Result<String> {
-    read_up_to(LONGEST, path)
+    read_up_to(MAX_MIB, path)
 }
 
-/// The text of a file of at most so many MiB: neither a wrong file nor a device that never ends fills the memory.
+/// Reads a text file of at most `mib` MiB, so that endless devices cannot exhaust the memory.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is too large or not valid UTF-8.
 pub fn read_up_to(mib: u64, path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take((mib << 20) + 1).read_to_string(&mut text)?;
     if text.len() as u64 > mib << 20 {
-        let message = format!("longer than {mib} MiB, so it is no saved result");
+        let message = format!("larger than {mib} MiB; not a saved roofline result");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(text)
 }
 
-/// Writes beside the file and renames, so that nobody ever reads half of it.
+/// Writes a file atomically, through a temporary file in the same directory.
+///
+/// # Errors
+///
+/// Fails if the directory or file cannot be written.
 pub fn save(path: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         fs::create_dir_all(directory)?;
     }
-    let beside = path.with_extension(format!("{}.part", std::process::id()));
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // The error that matters is the first one.
-        let _ = fs::remove_file(&beside);
+    let temporary = path.with_extension(format!("{}.part", std::process::id()));
+    let result = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    if result.is_err() {
+        // Report the first error only.
+        let _ = fs::remove_file(&temporary);
     }
-    written
+    result
 }
 
-/// What all results have.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// The schema of a saved result, and its text.
+/// Reads a saved result and returns its schema and text.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read or has no schema.
 pub fn read_result(path: &Path) -> Result<(String, String), String> {
     let text = read(path).map_err(|error| error.to_string())?;
     Ok((schema(&text)?, text))
 }
 
-/// The schema that the JSON of a saved result names.
+/// Returns the schema of a saved result.
+///
+/// # Errors
+///
+/// Fails if `text` is not a JSON object with a `schema`.
 pub fn schema(text: &str) -> Result<String, String> {
     let head: Head = serde_json::from_str(text)
-        .map_err(|error| format!("{error}; a saved result is a JSON object with a \"schema\""))?;
+        .map_err(|error| format!("{error}; expected a JSON object with a \"schema\""))?;
     Ok(head.schema)
 }
 
-/// Whether a text is JSON that Google Benchmark wrote.
+/// Returns true for JSON output of Google Benchmark.
 pub fn is_google_benchmark(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Benchmarks {
@@ -84,7 +103,7 @@ pub fn is_google_benchmark(text: &str) -> bool {
     serde_json::from_str::<Benchmarks>(text).is_ok()
 }
 
-/// Why a schema is not among the known ones: it is newer, or of something that can't be `done`, such as `drawn`.
+/// Returns the error message for a schema that is not among the known ones. `done` describes the action, such as `drawn`.
 pub fn refuse(schema: &str, known: &[&str], done: &str) -> String {
     let parts = |schema: &str| -> Option<(String, u32)> {
         let (name, version) = schema.rsplit_once('/')?;
@@ -95,7 +114,7 @@ pub fn refuse(schema: &str, known: &[&str], done: &str) -> String {
         known.zip(found).is_some_and(|(known, found)| known.0 == found.0 && known.1 < found.1)
     });
     match newer {
-        Some(known) => format!("schema {schema:?} is newer than this program, which reads {known}"),
-        None => format!("schema {schema:?} can't be {done}; {} can", known.join(", ")),
+        Some(known) => format!("unsupported schema {schema:?}, newer than {known}; update roofline"),
+        None => format!("schema {schema:?} cannot be {done}; expected one of {}", known.join(", ")),
     }
 }

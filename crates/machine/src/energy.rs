@@ -1,30 +1,30 @@
-//! Energy as the processor counts it (RAPL), where Linux lets everybody read the counters; many systems keep them to the administrator.
+//! Energy counters of CPU packages (RAPL) on Linux. Many systems restrict them to the administrator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What the packages took while all threads ran.
+/// Energy and power of all packages while all threads run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Energy {
-    /// Nanojoules for a byte read from memory.
+    /// Energy per byte read from memory, nJ.
     pub read_nj_byte: f64,
-    /// Nanojoules for an f32 operation, two for a multiply-add.
+    /// Energy per f32 operation, two per multiply-add, nJ.
     pub f32_nj_flop: f64,
-    /// Watts while reading.
+    /// Power while reading memory, W.
     pub read_watts: f64,
-    /// Watts while multiplying.
+    /// Power during f32 arithmetic, W.
     pub f32_watts: f64,
 }
 
-/// The counters of all packages.
+/// Energy counters of all packages.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {
     path: PathBuf,
-    /// Where it starts at zero again, in microjoules; none where the system does not tell.
+    /// Value in microjoules at which the counter wraps; `None` if unknown.
     range: Option<u64>,
 }
 
@@ -32,17 +32,20 @@ impl Counter {
     fn read(&self) -> Result<u64, String> {
         let path = self.path.display();
         let text = fs::read_to_string(&self.path).map_err(|error| format!("{path}: {error}"))?;
-        text.trim().parse().map_err(|_| format!("{path} holds no number"))
+        text.trim().parse().map_err(|_| format!("{path}: expected a number"))
     }
 }
 
 impl Counters {
-    /// Those of this system.
+    /// Opens the counters of this system.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are no readable counters.
     pub fn here() -> Result<Counters, String> {
         Counters::open(Path::new("/sys/class/powercap"))
     }
 
-    /// Those of the packages below a directory, or why there are none.
     fn open(directory: &Path) -> Result<Counters, String> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let read = |path: &Path, name: &str| fs::read_to_string(path.join(name));
@@ -57,17 +60,17 @@ impl Counters {
             counters.push(counter);
         }
         if counters.is_empty() {
-            return Err(format!("no counters of packages in {}", directory.display()));
+            return Err(format!("no energy counters in {}", directory.display()));
         }
         Ok(Counters(counters))
     }
 
-    /// What each counts now, in microjoules.
+    /// Reads all counters, in microjoules; `None` if a counter is unreadable.
     pub fn now(&self) -> Option<Vec<u64>> {
         self.0.iter().map(|counter| counter.read().ok()).collect()
     }
 
-    /// Joules between two readings less than one round of a counter apart; none where one went back and nobody tells from where.
+    /// Returns the joules between two readings, less than one wrap apart; `None` if a counter wrapped and its range is unknown.
     pub fn joules(&self, before: &[u64], after: &[u64]) -> Option<f64> {
         let each = self.0.iter().zip(before).zip(after);
         let microjoules = each.map(|((counter, &before), &after)| match after.checked_sub(before) {
@@ -78,7 +81,7 @@ impl Counters {
     }
 }
 
-/// Adds up what is taken while it runs; nothing more once a counter stops answering.
+/// Accumulates energy while it runs. Stops for good if a counter becomes unreadable.
 pub struct Meter {
     counters: Option<Counters>,
     since: Option<Vec<u64>>,
@@ -86,12 +89,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// That of these counters, if there are any; it stands still.
+    /// Creates a stopped meter.
     pub fn new(counters: Option<Counters>) -> Meter {
         Meter { counters, since: None, joules: 0.0 }
     }
 
-    /// Runs from now on.
+    /// Starts the meter.
     pub fn start(&mut self) {
         self.since = self.counters.as_ref().and_then(Counters::now);
         if self.since.is_none() {
@@ -99,7 +102,7 @@ impl Meter {
         }
     }
 
-    /// Stands still.
+    /// Stops the meter and adds the energy since [`Meter::start`].
     pub fn stop(&mut self) {
         let (Some(counters), Some(since)) = (&self.counters, self.since.take()) else { return };
         match counters.now().and_then(|now| counters.joules(&since, &now)) {
@@ -108,7 +111,7 @@ impl Meter {
         }
     }
 
-    /// Joules so far; none without counters.
+    /// Returns the accumulated joules; `None` without counters.
     pub fn joules(&self) -> Option<f64> {
         self.counters.as_ref().map(|_| self.joules)
     }
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_added_up_across_a_wrap_and_parts_are_not_counted_twice() {
+    fn packages_are_summed_across_wraps_without_their_subdomains() {
         let root = std::env::temp_dir().join(format!("roofline-energy-{}", std::process::id()));
         let domain = |name: &str, label: &str, energy: u64| {
             fs::create_dir_all(root.join(name)).unwrap();
@@ -127,10 +130,7 @@ mod tests {
             fs::write(root.join(name).join("max_energy_range_uj"), "1000000\n").unwrap();
             fs::write(root.join(name).join("energy_uj"), format!("{energy}\n")).unwrap();
         };
-        assert_eq!(
-            Counters::open(&root).err().unwrap(),
-            format!("no counters of packages in {}", root.display())
-        );
+        assert_eq!(Counters::open(&root).err().unwrap(), format!("no energy counters in {}", root.display()));
         domain("intel-rapl:0", "package-0", 900_000);
         domain("intel-rapl:0:0", "core", 1);
         domain("intel-rapl:1", "package-1", 100_000);
@@ -146,23 +146,23 @@ mod tests {
         fs::remove_dir_all(root).unwrap();
     }
     #[test]
-    fn counters_with_anything_in_them_are_a_reason_and_never_a_figure() {
+    fn invalid_counters_are_errors() {
         let root = std::env::temp_dir().join(format!("roofline-energy-hostile-{}", std::process::id()));
         let package = root.join("intel-rapl:0");
         fs::create_dir_all(&package).unwrap();
         fs::write(package.join("name"), "package-0").unwrap();
         for wrong in ["", "\n", "-1", "1.5", "nan", "0x10", "99999999999999999999999", "\u{0}\u{ff}"] {
             fs::write(package.join("energy_uj"), wrong).unwrap();
-            let told = Counters::open(&root).err().unwrap();
-            assert!(told.ends_with("intel-rapl:0/energy_uj holds no number"), "{wrong:?}: {told}");
+            let error = Counters::open(&root).err().unwrap();
+            assert!(error.ends_with("intel-rapl:0/energy_uj: expected a number"), "{wrong:?}: {error}");
         }
-        // A directory can't be read as a file, whoever asks.
+        // A directory instead of a file.
         fs::remove_file(package.join("energy_uj")).unwrap();
         fs::create_dir(package.join("energy_uj")).unwrap();
         assert!(Counters::open(&root).err().unwrap().contains("energy_uj: "));
         fs::remove_dir(package.join("energy_uj")).unwrap();
         fs::write(package.join("energy_uj"), "5").unwrap();
-        // Without a range nobody can say how far a counter went that went back.
+        // The energy across a wrap is unknown without a range.
         for range in ["", "garbage", "-7"] {
             fs::write(package.join("max_energy_range_uj"), range).unwrap();
             let counters = Counters::open(&root).unwrap();
@@ -171,15 +171,15 @@ mod tests {
         }
         fs::write(package.join("max_energy_range_uj"), "10").unwrap();
         let counters = Counters::open(&root).unwrap();
-        assert_eq!(counters.joules(&[11], &[1]), None, "it counted further than it can");
+        assert_eq!(counters.joules(&[11], &[1]), None, "the counter exceeds its range");
         assert!(counters.joules(&[0], &[u64::MAX]).unwrap().is_finite());
-        // A name that can't be read, or is another's, is no package.
+        // Packages with an unreadable name are ignored.
         fs::write(package.join("name"), [0xff, 0xfe]).unwrap();
-        assert!(Counters::open(&root).err().unwrap().starts_with("no counters of packages in "));
+        assert!(Counters::open(&root).err().unwrap().starts_with("no energy counters in "));
         fs::remove_dir_all(root).unwrap();
     }
     #[test]
-    fn a_meter_adds_up_only_while_it_runs_and_forgets_all_when_a_counter_stops() {
+    fn meters_count_while_running_and_fail_with_their_counters() {
         let root = std::env::temp_dir().join(format!("roofline-meter-{}", std::process::id()));
         let package = root.join("intel-rapl:0");
         fs::create_dir_all(&package).unwrap();

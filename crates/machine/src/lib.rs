@@ -1,5 +1,5 @@
-//! The measured limits of this machine: how fast memory moves and how fast it calculates, for one thread
-//! and for all, with the settings that reached it. Measured once and kept on disk.
+//! Measured roofs of this machine: memory and cache bandwidth, and arithmetic rates, for one thread and
+//! for all threads. Results are cached on disk.
 
 mod arena;
 pub mod bench;
@@ -32,185 +32,182 @@ pub use system::free_memory;
 pub use system::{Beyond, Cache, parse_size};
 pub use topology::Topology;
 
-/// Names a file with a saved machine to take instead of measuring, so that whatever builds on a machine
-/// can be run again with the same figures.
+/// Environment variable with the path of a saved machine to use instead of a measurement, for
+/// reproducible results.
 pub const SAVED: &str = "ROOFLINE_MACHINE";
 
-/// Best and median this far apart make a warning: something else was running.
-const UNSTEADY: f64 = 1.25;
+/// Maximum ratio of best to median run before a roof counts as unsteady.
+const MAX_BEST_TO_MEDIAN: f64 = 1.25;
 
-/// A measurement older than this, in days, is doubted.
-const OLD: i64 = 30;
+/// Maximum age of a measurement in days before it causes a warning.
+const MAX_AGE_DAYS: i64 = 30;
 
-/// A larger share of the processors at work before a measurement makes it doubtful.
-const BUSY: f64 = 0.125;
+/// Maximum CPU load before a measurement, 0 to 1, before it causes a warning.
+const MAX_LOAD: f64 = 0.125;
 
-/// A machine and its roofs.
+/// Machine with its measured roofs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Machine {
-    /// Which schema this document follows.
+    /// Schema of this document.
     pub schema: Schema<Self>,
-    /// The version that measured it.
+    /// Version of roofline that measured it.
     pub version: String,
-    /// The processor's name.
+    /// Name of the CPU.
     pub cpu: String,
-    /// The instruction set of the kernels.
+    /// Instruction set of the kernels.
     pub isa: String,
-    /// How many threads `all` means.
+    /// Number of threads of `all`.
     pub threads: usize,
-    /// The data caches, the nearest first; empty when the system does not tell.
+    /// Data caches, nearest first; empty if unknown.
     pub caches: Vec<Cache>,
-    /// How the processors are made up; absent when the system does not tell, and in measurements of older versions.
+    /// Sockets, cores and memory nodes; absent if unknown, and in measurements of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
-    /// Bytes of memory that the machine has, or its container may take; none when the system does not tell.
+    /// Memory of the machine, or limit of the container, in bytes; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<usize>,
-    /// The day of the measurement in UTC, as `2026-11-17`; absent in those of older versions.
+    /// Date of the measurement in UTC, as `2026-11-17`; absent in measurements of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Share of all processors' time that went to other work right before the measurement, 0 to 1; absent where the system
-    /// does not tell.
+    /// CPU load by other processes right before the measurement, 0 to 1; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// Instructions of the processor that the kernels don't use: with some, roofs of arithmetic are lower bounds.
+    /// Instruction sets of the CPU that the kernels do not use. If there are any, compute roofs are lower bounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beyond: Vec<Beyond>,
-    /// Measured in a hurry.
+    /// True for a quick, less exact measurement.
     pub quick: bool,
-    /// What else was asked of the measurement; absent when nothing was.
-    #[serde(default, skip_serializing_if = "Effort::is_ordinary")]
+    /// Restrictions of the measurement; absent if there are none.
+    #[serde(default, skip_serializing_if = "Effort::is_default")]
     pub effort: Effort,
-    /// Bytes of the buffers beyond the caches.
+    /// Size of the memory buffers in bytes.
     pub size: usize,
     /// Roofs of one thread.
     pub single: Roofs,
     /// Roofs of all threads.
     pub all: Roofs,
-    /// With SMT, roofs of one thread a core: as if it were off. Absent without.
+    /// Roofs of one thread per core; absent on machines without SMT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one_a_core: Option<OneACore>,
-    /// Reading from each memory node by the processors of each, where there are several.
+    pub without_smt: Option<WithoutSmt>,
+    /// Read bandwidth between NUMA nodes; empty on machines with a single node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeRead>,
-    /// What reading and multiplying take, where the counters may be read.
+    /// Energy of reading and of arithmetic; absent if the counters are not readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Energy>,
-    /// What the data sheet would say, as far as the system tells.
+    /// Theoretical limits, as far as they are known.
     pub theory: Theory,
-    /// What one should know about these figures.
+    /// Notes about the measurement.
     pub notes: Vec<String>,
 }
 
-/// The limits for some number of threads. The figures are the best of all runs.
+/// Roofs for a number of threads. Figures are those of the best run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Roofs {
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Reading from memory, GB/s.
+    /// Memory read bandwidth, GB/s.
     pub read_gb_s: f64,
-    /// Copying in memory, read and write both counted, GB/s.
+    /// Memory copy bandwidth, counting reads and writes, GB/s.
     pub copy_gb_s: f64,
-    /// `a = b + s * c` in memory, three arrays counted, GB/s.
+    /// Memory bandwidth of `a = b + s * c`, counting three arrays, GB/s.
     pub triad_gb_s: f64,
-    /// Writing to memory, GB/s; absent in measurements of older versions, as all that may be absent here.
+    /// Memory write bandwidth, GB/s. Optional fields are absent in measurements of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_gb_s: Option<f64>,
-    /// f32 multiply-adds, two operations each, GFLOP/s.
+    /// Rate of f32 multiply-adds, two operations each, GFLOP/s.
     pub f32_gflops: f64,
-    /// Byte multiply-adds into 32-bit sums, two operations each, Gop/s.
+    /// Rate of int8 multiply-adds with 32-bit accumulation, two operations each, Gop/s.
     pub int8_gops: f64,
-    /// Multiply-adds of a byte and a number of fewer than 8 bits, some of which add up in 16 bits, two operations each, Gop/s;
-    /// absent in measurements of older versions.
+    /// Rate of multiply-adds of int8 activations and narrower weights, some with 16-bit accumulation, two operations each, Gop/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub int4_gops: Option<f64>,
-    /// The intensity in FLOP/byte at which reading and f32 take the same time.
+    /// Ridge point of memory reads and f32, FLOP/byte.
     pub ridge: f64,
-    /// How `read_gb_s` was reached.
+    /// Setting and runs of `read_gb_s`.
     pub read: Peak,
-    /// How `copy_gb_s` was reached.
+    /// Setting and runs of `copy_gb_s`.
     pub copy: Peak,
-    /// How `triad_gb_s` was reached.
+    /// Setting and runs of `triad_gb_s`.
     pub triad: Peak,
-    /// How `write_gb_s` was reached.
+    /// Setting and runs of `write_gb_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<Peak>,
-    /// The runs behind `f32_gflops`.
+    /// Runs of `f32_gflops`.
     pub f32: Spread,
-    /// The runs behind `int8_gops`.
+    /// Runs of `int8_gops`.
     pub int8: Spread,
-    /// The runs behind `int4_gops`.
+    /// Runs of `int4_gops`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub int4: Option<Spread>,
-    /// Each kind of multiply-add that the processor has instructions for, with the one that won.
+    /// Compute roof of each element type that the CPU has multiply-add instructions for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arithmetic: Vec<Computed>,
-    /// Cycles a second of each thread while all run, in GHz, as additions count them that wait for each other.
+    /// Clock per thread while all threads run, measured with dependent additions, GHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
-    /// The clock that the system told during the multiply-adds, in GHz.
+    /// Clock that the operating system reported during the arithmetic measurements, GHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_clock_ghz: Option<f64>,
-    /// The same within the caches.
+    pub reported_clock_ghz: Option<f64>,
+    /// Bandwidth of each cache level.
     pub levels: Vec<Level>,
-    /// Reading again and again, from what fits the nearest cache to what fits none: the steps between the caches.
+    /// Read bandwidth by working set size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<WorkingSet>,
 }
 
-/// A roof of arithmetic and the instruction that reached it.
+/// Compute roof and the instruction that reached it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Computed {
-    /// What is multiplied.
+    /// Element type.
     pub numbers: FmaType,
-    /// The instruction, and the registers it works on.
+    /// Instruction and register width.
     pub instruction: String,
-    /// Operations a second, two for a multiply-add, in GFLOP/s or Gop/s.
+    /// Rate of operations, two per multiply-add, GFLOP/s or Gop/s.
     pub gop_s: f64,
-    /// The runs behind it.
+    /// Runs of this roof.
     pub spread: Spread,
 }
 
-/// Reading what each thread has of one size.
+/// Read bandwidth for a working set size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkingSet {
-    /// Bytes of each thread.
+    /// Bytes per thread.
     pub bytes: usize,
-    /// All threads together, GB/s.
+    /// Read bandwidth of all threads, GB/s.
     pub read_gb_s: f64,
 }
 
-/// Roofs of one thread a core.
+/// Roofs of one thread per core, on machines with SMT.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OneACore {
-    /// How many threads.
+pub struct WithoutSmt {
+    /// Number of threads.
     pub threads: usize,
-    /// Reading from memory, GB/s.
+    /// Memory read bandwidth, GB/s.
     pub read_gb_s: f64,
-    /// f32 multiply-adds, GFLOP/s.
+    /// Rate of f32 multiply-adds, GFLOP/s.
     pub f32_gflops: f64,
 }
 
-/// Reading from one memory node by the processors of one.
+/// Read bandwidth between two NUMA nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeRead {
-    /// The node whose processors read.
+    /// Node whose CPUs read.
     pub processors: usize,
-    /// The node whose processors touched the memory first, so that it lies there.
+    /// Node whose memory is read.
     pub memory: usize,
-    /// GB/s.
+    /// Read bandwidth, GB/s.
     pub read_gb_s: f64,
 }
 
 impl Roofs {
-    /// The runs behind each roof.
     fn spreads(&self) -> impl Iterator<Item = (&'static str, Spread)> {
         let always = [
             ("read", self.read.spread),
@@ -225,121 +222,120 @@ impl Roofs {
         always.into_iter().chain(self.int4.map(|spread| ("int4", spread))).chain(more)
     }
 
-    /// The roof of a kind of multiply-add, where it has instructions of its own.
+    /// Returns the compute roof of an element type, if the CPU has instructions for it.
     pub fn computed(&self, numbers: FmaType) -> Option<&Computed> {
         self.arithmetic.iter().find(|one| one.numbers == numbers)
     }
 
-    /// Those whose runs are far apart.
     fn unsteady(&self) -> impl Iterator<Item = (&'static str, Spread)> {
         self.spreads().filter(|(_, spread)| spread.is_unsteady())
     }
 }
 
-/// The highest that any number of threads reached, each with that number.
+/// Highest roofs over all numbers of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Best {
-    /// Reading from memory, GB/s.
+    /// Memory read bandwidth, GB/s.
     pub read_gb_s: Reached,
-    /// f32 multiply-adds, GFLOP/s.
+    /// Rate of f32 multiply-adds, GFLOP/s.
     pub f32_gflops: Reached,
-    /// Byte multiply-adds into 32-bit sums, Gop/s.
+    /// Rate of int8 multiply-adds, Gop/s.
     pub int8_gops: Reached,
-    /// Multiply-adds of a byte and fewer than 8 bits into 16-bit sums, Gop/s; none in measurements of older versions.
+    /// Rate of int8 by int4 multiply-adds, Gop/s; `None` for measurements of older versions.
     pub int4_gops: Option<Reached>,
-    /// f16 multiply-adds, GFLOP/s; none where there are no instructions for them.
+    /// Rate of f16 multiply-adds, GFLOP/s; `None` without such instructions.
     pub f16_gflops: Option<Reached>,
-    /// bf16 multiply-adds, GFLOP/s; none where there are no instructions for them.
+    /// Rate of bf16 multiply-adds, GFLOP/s; `None` without such instructions.
     pub bf16_gflops: Option<Reached>,
 }
 
-/// A roof and the threads that reached it.
+/// Roof and the number of threads that reached it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
-    /// The roof.
+    /// Value of the roof.
     pub value: f64,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// The limits within one cache level.
+/// Bandwidth of a cache level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
-    /// 1 is the nearest.
+    /// Cache level; 1 is nearest to the core.
     pub level: u32,
-    /// What one thread walked.
+    /// Working set per thread in bytes.
     pub bytes: usize,
-    /// Reading, GB/s.
+    /// Read bandwidth, GB/s.
     pub read_gb_s: f64,
-    /// Copying, GB/s.
+    /// Copy bandwidth, GB/s.
     pub copy_gb_s: f64,
-    /// Triad, GB/s.
+    /// Triad bandwidth, GB/s.
     pub triad_gb_s: f64,
-    /// The runs behind `read_gb_s`.
+    /// Runs of `read_gb_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Spread>,
-    /// The runs behind `copy_gb_s`.
+    /// Runs of `copy_gb_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<Spread>,
-    /// The runs behind `triad_gb_s`.
+    /// Runs of `triad_gb_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triad: Option<Spread>,
 }
 
-/// The setting that won and its runs.
+/// Fastest setting and its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
-    /// How memory was walked.
+    /// Parameters of the kernel.
     pub setting: Setting,
-    /// How much the runs differ.
+    /// Statistics of the runs.
     pub spread: Spread,
 }
 
-/// How memory is walked.
+/// Parameters of a memory kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Streams of each thread.
+    /// Number of streams per thread.
     pub streams: usize,
-    /// Bytes of software prefetch; 0 for none.
+    /// Software prefetch distance in bytes; 0 for none.
     pub prefetch: usize,
-    /// Stores that pass the cache by.
+    /// True for stores that bypass the cache.
     pub streaming_stores: bool,
-    /// Huge pages.
+    /// True if the buffers use huge pages.
     pub huge_pages: bool,
-    /// Where the threads ran.
+    /// CPU affinity of the threads.
     pub placement: Placement,
 }
 
-/// Where the threads run.
+/// CPU affinity of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
-    /// Pinned to the first processors.
+    /// Pinned to the first CPUs.
     Packed,
-    /// Pinned, as far apart as possible.
+    /// Pinned as far apart as possible.
     Spread,
-    /// Where the system likes.
+    /// Not pinned.
     Free,
 }
 
-/// How much the runs of one setting differ.
+/// Statistics of the runs of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
-    /// The best run.
+    /// Best run.
     pub best: f64,
-    /// The median run.
+    /// Median run.
     pub median: f64,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
 }
 
 impl Spread {
-    /// Sorts the runs.
-    fn of(runs: &mut [f64]) -> Spread {
+    /// Sorts `runs`.
+    fn from_runs(runs: &mut [f64]) -> Spread {
         runs.sort_by(f64::total_cmp);
         Spread {
             best: runs.last().copied().unwrap_or(0.0),
@@ -348,56 +344,55 @@ impl Spread {
         }
     }
 
-    /// Best and median are so far apart that something else must have been running.
+    /// Returns true if best and median differ so much that other processes probably interfered.
     pub fn is_unsteady(&self) -> bool {
-        self.best > UNSTEADY * self.median
+        self.best > MAX_BEST_TO_MEDIAN * self.median
     }
 }
 
-/// Limits on paper, as far as the system tells them.
+/// Theoretical limits, as far as the system reports them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Theory {
-    /// The clock the system tells, in GHz.
+    /// Clock that the system reports, GHz.
     pub clock_ghz: Option<f64>,
-    /// f32 GFLOP/s of one thread at that clock, with two vector multiply-adds a cycle.
+    /// Rate of f32 operations of one thread at that clock, with two vector multiply-adds per cycle, GFLOP/s.
     pub single_f32_gflops: Option<f64>,
-    /// The same for all threads.
+    /// Rate of f32 operations of all threads, GFLOP/s.
     pub all_f32_gflops: Option<f64>,
-    /// What the memory modules add up to, in GB/s.
+    /// Total bandwidth of the memory modules, GB/s.
     pub memory_gb_s: Option<f64>,
 }
 
-/// What is measured and how often, where that is not left to the time there is. Such a measurement is shown and never kept.
+/// Restrictions of a measurement to element types and numbers of runs. Restricted measurements are not cached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Effort {
-    /// The only multiply-adds that are measured beside f32 and int8, which every machine has; all when empty.
+    /// Element types to measure in addition to f32 and int8, which are always measured; empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<FmaType>,
-    /// Runs of each setting before those that count.
+    /// Warm-up runs per setting.
     pub warm_up: usize,
-    /// Runs of each setting; none for as many as there is time for.
+    /// Measured runs per setting; absent for as many as fit the time budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
 }
 
 impl Effort {
-    /// The most runs of a setting, before those that count or of them.
+    /// Maximum number of warm-up runs and of measured runs per setting.
     pub const MOST: usize = 1000;
 
-    /// Nothing is asked for.
-    pub fn is_ordinary(&self) -> bool {
+    /// Returns true if there are no restrictions.
+    pub fn is_default(&self) -> bool {
         *self == Effort::default()
     }
 
-    /// Whether a kind of multiply-add is measured.
-    fn has(&self, kind: FmaType) -> bool {
+    fn includes(&self, kind: FmaType) -> bool {
         let always = matches!(kind, FmaType::F32 | FmaType::Int8);
         always || self.types.is_empty() || self.types.contains(&kind)
     }
 
-    /// The arguments that ask for it.
+    /// Returns the equivalent command-line arguments.
     pub fn arguments(&self) -> Vec<String> {
         let types: Vec<&str> = self.types.iter().map(|kind| kind.name()).collect();
         let types = (!types.is_empty()).then(|| format!("--types={}", types.join(",")));
@@ -407,72 +402,72 @@ impl Effort {
     }
 }
 
-/// How to measure.
+/// Options of a measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// In a few seconds, less exact.
+    /// Measure in a few seconds, with lower accuracy.
     pub quick: bool,
-    /// Measure even if there is a saved measurement.
+    /// Measure again even if there is a cached measurement.
     pub refresh: bool,
-    /// Neither read nor write saved measurements.
+    /// Neither read nor write cached measurements.
     pub no_cache: bool,
-    /// How many threads; as many as can run at once when not given.
+    /// Number of threads; `None` for the available parallelism.
     pub threads: Option<usize>,
-    /// Bytes of the buffers beyond the caches; from the caches when not given.
+    /// Size of the memory buffers in bytes; `None` to derive it from the caches.
     pub size: Option<usize>,
-    /// The instruction set; the best one when not given.
+    /// Instruction set; `None` for the best available.
     pub isa: Option<Isa>,
-    /// What is measured and how often.
+    /// Restrictions to element types and numbers of runs.
     pub effort: Effort,
 }
 
-/// Why a machine could not be measured.
+/// Error of measuring or loading a machine.
 #[derive(Debug, thiserror::Error)]
-pub enum PeaksError {
-    /// The system gave no memory.
+pub enum MachineError {
+    /// Memory allocation failed.
     #[error(
-        "no memory: {:.1} MiB of buffers were wanted; free some or set a smaller --size", *wanted as f64 / 1048576.0
+        "cannot allocate {:.1} MiB of buffers; free memory or pass a smaller --size", *bytes as f64 / 1048576.0
     )]
     Memory {
-        /// Bytes.
-        wanted: usize,
+        /// Requested size in bytes.
+        bytes: usize,
     },
-    /// The buffers asked for would take too much.
+    /// The requested buffers exceed an eighth of the free memory.
     #[error(
-        "--size of {:.1} MiB is more than an eighth of the free memory; at most {:.1} MiB can be used now",
-        *wanted as f64 / 1048576.0, *most as f64 / 1048576.0
+        "--size: {:.1} MiB is more than an eighth of the free memory; expected at most {:.1} MiB",
+        *bytes as f64 / 1048576.0, *max as f64 / 1048576.0
     )]
     Size {
-        /// Bytes asked for.
-        wanted: usize,
-        /// Bytes allowed.
-        most: usize,
+        /// Requested size in bytes.
+        bytes: usize,
+        /// Maximum size in bytes.
+        max: usize,
     },
-    /// A number of threads that cannot be.
-    #[error("--threads {found}: must be from 1 to {}", MOST_THREADS)]
+    /// The number of threads is out of range.
+    #[error("--threads: invalid number {found}; expected 1 to {}", MAX_THREADS)]
     ThreadCount {
-        /// What was asked for.
+        /// Requested number of threads.
         found: usize,
     },
-    /// The system gave no threads.
+    /// Threads could not be started.
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
-    /// A saved machine that cannot be used.
+    /// A saved machine is unusable.
     #[error("{}: {reason}", path.display())]
     Saved {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         reason: String,
     },
-    /// The instruction set is not there.
+    /// The instruction set is unknown or unavailable.
     #[error(transparent)]
     Isa(#[from] IsaError),
 }
 
-const MOST_THREADS: usize = 4096;
+const MAX_THREADS: usize = 4096;
 
-/// What a measurement depends on.
+/// Properties that identify a cached measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Key {
     cpu: String,
@@ -484,15 +479,15 @@ struct Key {
 }
 
 impl Options {
-    /// About how long a measurement takes.
+    /// Estimates the duration of a measurement.
     pub fn duration(&self) -> Duration {
-        /// Searches of each set of threads, in budgets, with the memory that they touch first.
+        /// Duration per number of threads, as a multiple of the search budget, including the first touch of memory.
         const SEARCHES: f64 = 4.5;
         let sets = if self.threads == Some(1) { 1.0 } else { 2.0 };
         self.budget().mul_f64(SEARCHES * sets)
     }
 
-    /// How long one search may take.
+    /// Returns the time budget of one search.
     fn budget(&self) -> Duration {
         Duration::from_millis(if self.quick { 320 } else { 2000 })
     }
@@ -510,71 +505,70 @@ impl Machine {
         }
     }
 
-    /// The highest roofs, of one thread or of all: on a busy machine more threads may reach less.
+    /// Returns the highest roofs of one or all threads. On a busy machine, all threads may reach less than one.
     pub fn best(&self) -> Best {
-        let of = |figure: fn(&Roofs) -> f64| {
+        let best = |figure: fn(&Roofs) -> f64| {
             let reached = |roofs: &Roofs| Reached { value: figure(roofs), threads: roofs.threads };
             let (single, all) = (reached(&self.single), reached(&self.all));
             if single.value > all.value { single } else { all }
         };
         Best {
-            read_gb_s: of(|roofs| roofs.read_gb_s),
-            f32_gflops: of(|roofs| roofs.f32_gflops),
-            int8_gops: of(|roofs| roofs.int8_gops),
-            // Numbers of fewer bits are bytes too.
+            read_gb_s: best(|roofs| roofs.read_gb_s),
+            f32_gflops: best(|roofs| roofs.f32_gflops),
+            int8_gops: best(|roofs| roofs.int8_gops),
+            // Narrower integers can use the int8 instructions.
             int4_gops: self
                 .all
                 .int4_gops
-                .map(|_| of(|roofs| roofs.int4_gops.unwrap_or(0.0).max(roofs.int8_gops))),
-            f16_gflops: Some(of(|roofs| roofs.computed(FmaType::F16).map_or(0.0, |one| one.gop_s)))
+                .map(|_| best(|roofs| roofs.int4_gops.unwrap_or(0.0).max(roofs.int8_gops))),
+            f16_gflops: Some(best(|roofs| roofs.computed(FmaType::F16).map_or(0.0, |one| one.gop_s)))
                 .filter(|roof| roof.value > 0.0),
-            bf16_gflops: Some(of(|roofs| roofs.computed(FmaType::Bf16).map_or(0.0, |one| one.gop_s)))
+            bf16_gflops: Some(best(|roofs| roofs.computed(FmaType::Bf16).map_or(0.0, |one| one.gop_s)))
                 .filter(|roof| roof.value > 0.0),
         }
     }
 
-    /// Bytes of all caches of these threads together, in which weights may stay from one pass to the next.
+    /// Returns the total size in bytes of all caches of these threads, which may retain weights between passes.
     pub fn cache_bytes(&self) -> f64 {
         let all = |cache: &Cache| cache.bytes as f64 * self.threads.div_ceil(cache.shared_by.max(1)) as f64;
         self.caches.iter().map(all).sum()
     }
 
-    /// What to know before one builds on these roofs: a line where they may be too low, and one where arithmetic surely is.
+    /// Returns warnings for roofs that may be too low or too high to serve as ceilings.
     pub fn doubts(&self) -> Vec<String> {
         self.doubts_on(date::today())
     }
 
-    /// The same on a day.
     fn doubts_on(&self, today: i64) -> Vec<String> {
         let mut reasons = Vec::new();
-        let age = self.date.as_deref().and_then(date::read).map(|day| today.saturating_sub(day));
-        if let Some(days) = age.filter(|days| *days > OLD) {
-            reasons.push(format!("they are {days} days old"));
+        let age = self.date.as_deref().and_then(date::parse).map(|day| today.saturating_sub(day));
+        if let Some(days) = age.filter(|days| *days > MAX_AGE_DAYS) {
+            reasons.push(format!("the measurement is {days} days old"));
         }
-        if let Some(load) = self.load.filter(|load| *load > BUSY) {
-            reasons.push(format!("{:.0} % of the processors were busy before", 100.0 * load));
+        if let Some(load) = self.load.filter(|load| *load > MAX_LOAD) {
+            reasons.push(format!("other processes used {:.0} % of the CPU time", 100.0 * load));
         }
         for roofs in sets(&self.single, &self.all) {
-            // Nothing is built on copying.
+            // Copy and triad are not used as ceilings.
             let used = |name: &&str| !["copy", "triad"].contains(name);
             let unsteady: Vec<&str> = roofs.unsteady().map(|(name, _)| name).filter(used).collect();
             if !unsteady.is_empty() {
                 let (names, threads) = (unsteady.join(", "), threads(roofs.threads));
-                reasons.push(format!("the runs of {names} with {threads} differ a lot"));
+                reasons.push(format!("runs of {names} varied by more than 25 % with {threads}"));
             }
         }
         let mut doubts = Vec::new();
         if !reasons.is_empty() {
             let reasons = reasons.join("; ");
             doubts.push(format!(
-                "the measured roofs may be too low, and are no ceilings then: {reasons}; measure again with \
+                "measured roofs may be too low to use as ceilings: {reasons}; re-measure with \
                  `roofline machine --refresh`"
             ));
         }
         let last = self.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
         if self.size < 2 * last {
             doubts.push(format!(
-                "the roofs of memory may be those of a cache, and too high: buffers of {} are less than twice the last cache of {}",
+                "memory roofs may be too high: buffers of {} are less than twice the last-level cache of {}; re-measure with a larger --size",
                 number::size(self.size),
                 number::size(last)
             ));
@@ -582,53 +576,63 @@ impl Machine {
         if !self.beyond.is_empty() {
             let names: Vec<&str> = self.beyond.iter().map(|beyond| beyond.name()).collect();
             doubts.push(format!(
-                "the arithmetic roof is a lower bound, and no ceiling: this processor has {}, which the kernels don't use",
+                "the compute roof is only a lower bound: this CPU supports {}, which roofline has no kernels for",
                 names.join(", ")
             ));
         }
         doubts
     }
 
-    /// This machine: the saved measurement if there is one, else a new one. `progress` is told what is
-    /// being measured.
-    pub fn this(options: &Options, progress: impl FnMut(&str) + Send) -> Result<Machine, PeaksError> {
+    /// Returns this machine from the cache, or measures it. `progress` receives a description of each step.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the options are invalid, or memory or threads are unavailable.
+    pub fn this(options: &Options, progress: impl FnMut(&str) + Send) -> Result<Machine, MachineError> {
         if let Some(path) = env::var_os(SAVED).map(PathBuf::from) {
             return Machine::saved(&path);
         }
         let system = system::System::detect();
         let (key, mut notes) = key(options, &system)?;
-        let kept = !options.no_cache && options.effort.is_ordinary();
-        let directory = if kept { directory() } else { None };
+        let cached = !options.no_cache && options.effort.is_default();
+        let directory = if cached { directory() } else { None };
         let path = directory.map(|directory| store::path(&directory, &key));
         if let Some(path) = path.as_ref().filter(|_| !options.refresh) {
             match store::load(path, &key) {
-                // Memory is asked for, not measured: it may have changed since.
+                // The memory size is not measured and may have changed.
                 store::Lookup::Found(machine) if machine.all.arithmetic.is_empty() => {
-                    notes.push("the saved measurement was replaced: an older version made it".to_owned());
+                    notes.push("replaced the cached measurement of an older version".to_owned());
                 }
                 store::Lookup::Found(machine) => {
                     return Ok(Machine { memory_bytes: system.memory, ..*machine });
                 }
                 store::Lookup::Absent => {}
-                store::Lookup::Damaged(reason) => {
-                    notes.push(format!("the saved measurement {} was replaced: {reason}", path.display()));
+                store::Lookup::Invalid(reason) => {
+                    notes.push(format!(
+                        "replaced the unusable cached measurement {}: {reason}",
+                        path.display()
+                    ));
                 }
             }
         }
         let machine = measure(options, &system, key, notes, progress)?;
         if let Some(path) = path {
-            // A read-only home is no reason to throw the measurement away.
+            // Keep the measurement even if the cache is not writable.
             if let Err(error) = store::save(&path, &machine) {
                 let mut machine = machine;
-                machine.notes.push(format!("the measurement was not saved: {}: {error}", path.display()));
+                machine.notes.push(format!("cannot cache the measurement: {}: {error}", path.display()));
                 return Ok(machine);
             }
         }
         Ok(machine)
     }
 
-    /// This machine as it was measured before with these options, or as [`SAVED`] names it; never measures, never writes.
-    pub fn remembered(options: &Options) -> Result<Option<Machine>, PeaksError> {
+    /// Returns the cached measurement for these options, or the machine that [`SAVED`] names. Never measures or writes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the options are invalid or the file that [`SAVED`] names is unusable.
+    pub fn remembered(options: &Options) -> Result<Option<Machine>, MachineError> {
         if let Some(path) = env::var_os(SAVED) {
             return Machine::saved(Path::new(&path)).map(Some);
         }
@@ -641,70 +645,75 @@ impl Machine {
         })
     }
 
-    /// A machine from a JSON file.
-    pub fn saved(path: &Path) -> Result<Machine, PeaksError> {
-        let wrong = |reason: String| PeaksError::Saved { path: path.to_owned(), reason };
+    /// Loads a machine from a JSON file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is not a complete saved machine.
+    pub fn saved(path: &Path) -> Result<Machine, MachineError> {
+        let wrong = |reason: String| MachineError::Saved { path: path.to_owned(), reason };
         let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
         Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)
     }
 
-    /// The same where every type was measured. Without one of them, another would stand in for it that is no ceiling.
+    /// Returns the machine if all element types were measured, since missing roofs cannot serve as ceilings.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the measurement was restricted to some types.
     pub fn whole(self) -> Result<Machine, String> {
         if self.effort.types.is_empty() {
             return Ok(self);
         }
         let measured = self.effort.arguments().join(" ");
-        Err(format!(
-            "measured with {measured}, so roofs are missing that others would stand in for; \
-             measure without --types to build on it"
-        ))
+        Err(format!("incomplete measurement with {measured}; re-measure without --types"))
     }
 
-    /// Its JSON form.
+    /// Formats the machine as JSON.
     pub fn to_json(&self) -> String {
-        // Numbers, strings and lists of them always have a JSON form.
+        // Serialization of numbers, strings and lists cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 
-/// What to measure, and what was decided on the way.
-fn key(options: &Options, system: &system::System) -> Result<(Key, Vec<String>), PeaksError> {
+/// Resolves the options to a cache key, with notes about limitations.
+fn key(options: &Options, system: &system::System) -> Result<(Key, Vec<String>), MachineError> {
     let mut notes = Vec::new();
     let mib = |bytes: usize| bytes as f64 / 1_048_576.0;
     let available = system.cpus.len().max(system.parallelism);
     let threads = options.threads.unwrap_or(system.parallelism);
-    if !(1..=MOST_THREADS).contains(&threads) {
-        return Err(PeaksError::ThreadCount { found: threads });
+    if !(1..=MAX_THREADS).contains(&threads) {
+        return Err(MachineError::ThreadCount { found: threads });
     }
     if options.threads.is_none() && system.parallelism < system.cpus.len() {
         notes.push(format!(
-            "a CPU quota leaves {} of {} processors; measured with {threads} threads",
+            "a CPU quota allows {} of {} CPUs; measured with {threads} threads",
             system.parallelism,
             system.cpus.len()
         ));
     }
     if threads > available {
-        notes.push(format!("{threads} threads share {available} processors: `all` is not faster for it"));
+        notes.push(format!("{threads} threads share {available} CPUs, which does not increase the roofs"));
     }
     if !system.huge_pages {
-        notes.push("no huge pages here; measured with normal ones".to_owned());
+        notes.push("huge pages are unavailable; measured with normal pages".to_owned());
     }
     if system.caches.is_empty() {
-        notes.push(format!("the system tells no cache sizes; {:.0} MiB assumed", mib(system.last_cache())));
+        notes.push(format!("unknown cache sizes; assuming {:.0} MiB", mib(system.last_cache())));
     }
     let enough = 8 * system.last_cache();
     // Buffers with normal and with huge pages exist at the same time.
-    let most = system.free_memory.map(|free| free / 8);
-    if let (Some(wanted), Some(most)) = (options.size, most)
-        && wanted > most
+    let max = system.free_memory.map(|free| free / 8);
+    if let (Some(bytes), Some(max)) = (options.size, max)
+        && bytes > max
     {
-        return Err(PeaksError::Size { wanted, most });
+        return Err(MachineError::Size { bytes, max });
     }
-    let size = options.size.unwrap_or_else(|| most.map_or(enough, |most| enough.min(most)));
+    let size = options.size.unwrap_or_else(|| max.map_or(enough, |max| enough.min(max)));
     let size = size.max(threads * buffer::HUGE_PAGE);
     if size < enough {
         notes.push(format!(
-            "buffers of {:.0} MiB are less than eight times the last cache ({:.0} MiB): part of the data may stay cached",
+            "buffers of {:.0} MiB are less than eight times the last-level cache of {:.0} MiB, so part of the data may stay cached",
             mib(size),
             mib(system.last_cache())
         ));
@@ -726,7 +735,7 @@ fn measure(
     key: Key,
     mut notes: Vec<String>,
     mut progress: impl FnMut(&str) + Send,
-) -> Result<Machine, PeaksError> {
+) -> Result<Machine, MachineError> {
     let isa = options.isa.unwrap_or_else(Isa::detect);
     let load = system::load();
     let budget = options.budget();
@@ -735,17 +744,17 @@ fn measure(
     let mut roofs = |threads| measure::roofs(&plan(threads), &mut progress);
     let single = roofs(1)?;
     let all = if key.threads == 1 { single.clone() } else { roofs(key.threads)? };
-    progress("cores, nodes, energy");
+    progress("cores, NUMA nodes, energy");
     let plan = plan(key.threads);
-    let one_a_core = measure::one_a_core(&plan, all.read.setting)?;
+    let without_smt = measure::without_smt(&plan, all.read.setting)?;
     let nodes = measure::nodes(&plan, &system.groups.nodes, all.read.setting)?;
     let energy = match Counters::here() {
         Ok(counters) => {
-            measure::energy(&plan, &counters, all.read.setting)?.ok_or("a counter stopped".into())
+            measure::energy(&plan, &counters, all.read.setting)?.ok_or("a counter became unreadable".into())
         }
         Err(reason) => Err(reason),
     };
-    notes.extend(energy.as_ref().err().map(|reason| format!("energy is not measured: {reason}")));
+    notes.extend(energy.as_ref().err().map(|reason| format!("energy was not measured: {reason}")));
     let theory = theory(system, isa, key.threads);
     notes.extend(observations(&single, &all, &theory));
     Ok(Machine {
@@ -759,13 +768,13 @@ fn measure(
         memory_bytes: system.memory,
         date: Some(date::written(date::today())),
         load,
-        beyond: Beyond::all(isa, &system.features),
+        beyond: Beyond::unused(isa, &system.features),
         quick: key.quick,
         effort: effort.clone(),
         size: key.size,
         single,
         all,
-        one_a_core,
+        without_smt,
         nodes,
         energy: energy.ok(),
         theory,
@@ -773,16 +782,16 @@ fn measure(
     })
 }
 
-/// Two vector multiply-adds a cycle: 256 bits wide with AVX2, 128 with NEON. Scalar code promises nothing, and of wider vectors
-/// some processors do one a cycle and some two.
+/// Assumes two vector multiply-adds per cycle, of 256 bits with AVX2 and 128 bits with NEON. The rate of wider vectors differs
+/// between CPUs, and that of scalar code is unknown.
 fn theory(system: &system::System, isa: Isa, threads: usize) -> Theory {
-    let flops_a_cycle = match isa {
+    let flops_per_cycle = match isa {
         wide if wide.includes("avx512") || wide.includes("sve") => None,
         wide if wide.includes("avx2") => Some(32.0),
         wide if wide.includes("neon") => Some(16.0),
         _ => None,
     };
-    let single = system.clock_ghz.zip(flops_a_cycle).map(|(clock, flops)| clock * flops);
+    let single = system.clock_ghz.zip(flops_per_cycle).map(|(clock, flops)| clock * flops);
     let cores = threads.min(system.cpus.len().max(1)) as f64;
     Theory {
         clock_ghz: system.clock_ghz,
@@ -792,36 +801,36 @@ fn theory(system: &system::System, isa: Isa, threads: usize) -> Theory {
     }
 }
 
-/// The two measurements, once when there is only one.
+/// Returns the roofs of one and of all threads, without duplicates.
 fn sets<'a>(single: &'a Roofs, all: &'a Roofs) -> Vec<&'a Roofs> {
     if single.threads == all.threads { vec![all] } else { vec![single, all] }
 }
 
-/// What a reader of these figures should be told.
+/// Returns notes about suspicious figures.
 fn observations(single: &Roofs, all: &Roofs, theory: &Theory) -> Vec<String> {
     let mut notes = Vec::new();
     for roofs in sets(single, all) {
         let threads = threads(roofs.threads);
         for (name, spread) in roofs.unsteady() {
             notes.push(format!(
-                "{name} with {threads} is unsteady, best {:.1} and median {:.1}: is something else running?",
+                "unsteady {name} with {threads} (best {:.1}, median {:.1}): other processes may be running",
                 spread.best, spread.median
             ));
         }
     }
-    if let (Some(paper), Some(clock)) = (theory.single_f32_gflops, theory.clock_ghz)
-        && single.f32_gflops > paper
+    if let (Some(limit), Some(clock)) = (theory.single_f32_gflops, theory.clock_ghz)
+        && single.f32_gflops > limit
     {
         notes.push(format!(
-            "f32 reaches {:.0} % of what {clock:.2} GHz allows ({paper:.0} GFLOP/s a thread): that is the base clock, and it ran faster",
-            100.0 * single.f32_gflops / paper
+            "f32 reaches {:.0} % of the limit at {clock:.2} GHz ({limit:.0} GFLOP/s per thread): the CPU ran above its base clock",
+            100.0 * single.f32_gflops / limit
         ));
     }
-    if let Some(paper) = theory.memory_gb_s
-        && all.read_gb_s > paper
+    if let Some(limit) = theory.memory_gb_s
+        && all.read_gb_s > limit
     {
         notes.push(format!(
-            "reading reaches {:.1} GB/s, more than the memory modules have ({paper:.1} GB/s): part of the data came from a cache",
+            "read bandwidth of {:.1} GB/s exceeds that of the memory modules ({limit:.1} GB/s): part of the data came from a cache",
             all.read_gb_s
         ));
     }
@@ -837,27 +846,27 @@ mod tests {
     }
 
     #[test]
-    fn the_roof_is_the_highest_that_any_number_of_threads_reached_with_that_number() {
+    fn best_roofs_are_the_highest_over_all_numbers_of_threads() {
         let mut machine = machine();
         let best = machine.best();
         assert_eq!(best.read_gb_s, Reached { value: machine.all.read_gb_s, threads: 2 });
-        // Measured with two threads while something else ran.
+        // Interference by another process during the measurement with two threads.
         (machine.all.read_gb_s, machine.all.int8_gops, machine.all.int4_gops) = (7.96, 20.0, Some(30.0));
         let best = machine.best();
         assert_eq!(best.read_gb_s, Reached { value: machine.single.read_gb_s, threads: 1 });
         assert_eq!(best.f32_gflops, Reached { value: machine.all.f32_gflops, threads: 2 });
         assert_eq!(best.int4_gops, machine.single.int4_gops.map(|value| Reached { value, threads: 1 }));
-        // Numbers of fewer bits go the way of bytes where that is faster.
+        // int4 uses the int8 instructions if they are faster.
         machine.all.int8_gops = 5000.0;
         assert_eq!(machine.best().int4_gops, Some(Reached { value: 5000.0, threads: 2 }));
     }
 
     #[test]
-    fn what_is_old_busy_or_noisy_is_doubted_in_one_line_with_what_to_run() {
-        let day = date::read("2026-11-17").unwrap();
+    fn old_busy_and_unsteady_measurements_cause_a_single_warning() {
+        let day = date::parse("2026-11-17").unwrap();
         let quiet = Machine { date: Some("2026-10-18".into()), load: Some(0.02), ..machine() };
-        assert_eq!(quiet.doubts_on(day), [""; 0], "thirty days are not old");
-        assert_eq!(quiet.doubts_on(day - 100), [""; 0], "nor is tomorrow");
+        assert_eq!(quiet.doubts_on(day), [""; 0], "30 days are accepted");
+        assert_eq!(quiet.doubts_on(day - 100), [""; 0], "dates in the future are accepted");
         let only = |machine: &Machine, today| {
             let mut doubts = machine.doubts_on(today);
             assert_eq!(doubts.len(), 1, "{doubts:?}");
@@ -865,7 +874,7 @@ mod tests {
         };
         let old = only(&quiet, day + 1);
         assert!(
-            old.contains("they are 31 days old;") && old.contains("`roofline machine --refresh`"),
+            old.contains("the measurement is 31 days old;") && old.contains("`roofline machine --refresh`"),
             "{old}"
         );
         let mut bad = Machine { load: Some(0.4), ..quiet };
@@ -873,18 +882,18 @@ mod tests {
         bad.all.int4 = Some(Spread { best: 570.0, median: 300.0, runs: 5 });
         let bad = only(&bad, day + 100);
         let reasons = [
-            "they are 130 days old",
-            "40 % of the processors were busy before",
-            "the runs of read, int4 with 2 threads differ a lot",
+            "the measurement is 130 days old",
+            "other processes used 40 % of the CPU time",
+            "runs of read, int4 varied by more than 25 % with 2 threads",
         ];
         assert!(bad.contains(&reasons.join("; ")), "{bad}");
     }
 
     #[test]
-    fn arithmetic_is_no_ceiling_where_the_processor_has_instructions_beyond_the_kernels() {
+    fn compute_roofs_are_lower_bounds_if_the_cpu_has_unused_instruction_sets() {
         let machine = Machine { beyond: vec![Beyond::Avx512, Beyond::Amx], ..machine() };
         let doubts = machine.doubts_on(0);
-        assert!(doubts[0].starts_with("the arithmetic roof is a lower bound, and no ceiling"), "{doubts:?}");
-        assert!(doubts[0].contains("this processor has AVX-512, AMX"), "{doubts:?}");
+        assert!(doubts[0].starts_with("the compute roof is only a lower bound"), "{doubts:?}");
+        assert!(doubts[0].contains("this CPU supports AVX-512, AMX"), "{doubts:?}");
     }
 }

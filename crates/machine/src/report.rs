@@ -1,4 +1,4 @@
-//! A machine as a result: its roofs as figures, tables and a chart.
+//! Report of a machine: figures, tables and a chart of its roofs.
 
 use super::{Effort, Machine, Peak, Placement, Roofs, Spread, date, sets};
 use roofline_kernels::FmaType;
@@ -49,23 +49,23 @@ impl Report for Machine {
     }
 
     fn text(&self, canvas: &Canvas) -> String {
-        let notes = self.noted().map(|note| format!("note: {note}\n")).collect::<String>();
+        let notes = self.all_notes().map(|note| format!("note: {note}\n")).collect::<String>();
         let chart = draw(&self.roofline(), canvas);
         let sweep = self.sweep().map_or(String::new(), |sweep| sweep.text(canvas));
-        // What a narrow terminal can do without: of the settings much, of other tables what is left of columns.
-        let fewer = ["runs", "median", "stores", "pages"];
-        let tables = self.tables().iter().map(|table| table.fitted(canvas, &fewer)).collect::<Vec<_>>();
+        // Columns to drop on narrow terminals.
+        let optional = ["runs", "median", "stores", "pages"];
+        let tables = self.tables().iter().map(|table| table.fitted(canvas, &optional)).collect::<Vec<_>>();
         let parts = [chart, sweep, tables.join("\n"), notes];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     fn tables(&self) -> Vec<Table> {
-        let tables = [self.roofs(), self.settings(), self.instructions(), self.node_reads(), self.taken()];
+        let tables = [self.roofs(), self.settings(), self.instructions(), self.node_reads(), self.details()];
         tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
     }
 
     fn figures(&self) -> Vec<Figure> {
-        // With one thread the two measurements are one, and it is compared once.
+        // With one thread both measurements are the same; compare only one of them.
         let better = if self.threads == 1 { Better::Neither } else { Better::Higher };
         self.single
             .figures("single_", better)
@@ -85,7 +85,7 @@ impl Report for Machine {
             ("the number of threads", self.threads.to_string()),
             ("the size of the buffers", self.size.to_string()),
             ("--quick", self.quick.to_string()),
-            ("the types, the warm-up or the steps", self.effort.arguments().join(" ")),
+            ("the types, warm-up runs or steps", self.effort.arguments().join(" ")),
         ]
     }
 
@@ -101,12 +101,12 @@ impl Report for Machine {
         let mut sets = sets(&self.single, &self.all);
         sets.reverse();
         let lines = sets.iter().filter(|roofs| !roofs.sweep.is_empty()).map(line).collect::<Vec<_>>();
-        let title = "Reading again and again, by what each thread reads".to_owned();
+        let title = "Read bandwidth by working set per thread".to_owned();
         (!lines.is_empty()).then_some(Sweep { title, unit: GB_PER_S, lines })
     }
 
     fn notes(&self) -> Vec<String> {
-        self.noted().chain(self.doubts()).collect()
+        self.all_notes().chain(self.doubts()).collect()
     }
 }
 
@@ -114,36 +114,39 @@ impl Saved for Machine {
     fn validate(&self) -> Result<(), String> {
         for (name, roofs) in [("single", &self.single), ("all", &self.all)] {
             let mut figures = roofs.figures("", Better::Higher).into_iter();
-            if let Some(wrong) = figures.find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
-                return Err(format!("`{name}` has the figure {}; all must be above zero", wrong.value));
+            if let Some(invalid) = figures.find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
+                return Err(format!(
+                    "`{name}.{}`: expected a number above zero, found {}",
+                    invalid.name, invalid.value
+                ));
             }
         }
         let sweeps = [&self.single.sweep, &self.all.sweep].into_iter().flatten().map(|set| set.read_gb_s);
         let nodes = self.nodes.iter().map(|read| read.read_gb_s);
-        if let Some(wrong) = sweeps.chain(nodes).find(|value| !(value.is_finite() && *value > 0.0)) {
-            return Err(format!("a working set or a node is read with {wrong} GB/s; it must be above zero"));
+        if let Some(invalid) = sweeps.chain(nodes).find(|value| !(value.is_finite() && *value > 0.0)) {
+            return Err(format!("`read_gb_s`: expected a number above zero, found {invalid}"));
         }
-        if let Some(date) = self.date.as_ref().filter(|date| date::read(date).is_none()) {
-            return Err(format!("`date` is {date:?}; a day is written as 2026-11-17"));
+        if let Some(date) = self.date.as_ref().filter(|date| date::parse(date).is_none()) {
+            return Err(format!("`date`: invalid date {date:?}; expected one like 2026-11-17"));
         }
         let Effort { warm_up, steps, .. } = self.effort;
-        if warm_up > Effort::MOST || steps.is_some_and(|steps| !(1..=Effort::MOST).contains(&steps)) {
-            let most = Effort::MOST;
-            return Err(format!("`effort` has at most {most} runs of warm-up, and from 1 to {most} steps"));
+        let max = Effort::MOST;
+        if warm_up > max || steps.is_some_and(|steps| !(1..=max).contains(&steps)) {
+            return Err(format!("`effort`: expected at most {max} warm-up runs and 1 to {max} steps"));
         }
         if let Some(load) = self.load.filter(|load| !(0.0..=1.0).contains(load)) {
-            return Err(format!("`load` is {load}; it must be from 0 to 1"));
+            return Err(format!("`load`: expected a number from 0 to 1, found {load}"));
         }
         Ok(())
     }
 }
 
-/// The arithmetic that not every measurement has, with the names of its figures.
-const MORE: [(FmaType, &str); 3] =
+/// Optional element types, with the names of their figures.
+const OPTIONAL_TYPES: [(FmaType, &str); 3] =
     [(FmaType::F64, "f64_gflops"), (FmaType::F16, "f16_gflops"), (FmaType::Bf16, "bf16_gflops")];
 
 impl Roofs {
-    /// Every figure, its name behind the prefix. The ridge follows from two others.
+    /// Returns all figures, with prefixed names.
     fn figures(&self, prefix: &str, better: Better) -> Vec<Figure> {
         let threads = threads(self.threads);
         let one = |name: &str, label: &str, unit, better, value, spread: Option<Spread>| {
@@ -161,9 +164,9 @@ impl Roofs {
         let write = self.write.map(|peak| peak.spread);
         figures.extend(self.write_gb_s.map(|value| moved("write_gb_s", "memory write", value, write)));
         for level in &self.levels {
-            let moved = |what: &str, value, spread| {
+            let moved = |kernel: &str, value, spread| {
                 let (name, label) =
-                    (format!("l{}_{what}_gb_s", level.level), format!("L{} {what}", level.level));
+                    (format!("l{}_{kernel}_gb_s", level.level), format!("L{} {kernel}", level.level));
                 moved(&name, &label, value, spread)
             };
             figures.extend([
@@ -172,7 +175,7 @@ impl Roofs {
                 moved("triad", level.triad_gb_s, level.triad),
             ]);
         }
-        for (numbers, name) in MORE {
+        for (numbers, name) in OPTIONAL_TYPES {
             let figure = self.computed(numbers).map(|found| {
                 let label = format!("{numbers} multiply-add");
                 one(name, &label, GFLOP_PER_S, better, found.gop_s, Some(found.spread))
@@ -241,7 +244,7 @@ impl Machine {
                 moving("triad", roofs.triad),
             ]);
             rows.extend(roofs.write.map(|peak| moving("write", peak)));
-            // Newer measurements have a table of their own for arithmetic.
+            // Newer measurements have a separate table for arithmetic.
             for (name, spread) in roofs.spreads().skip(3).filter(|_| roofs.arithmetic.is_empty()) {
                 let start = [name.to_owned(), threads(roofs.threads)].into_iter();
                 let none = std::iter::repeat_n("-".to_owned(), 5);
@@ -260,10 +263,10 @@ impl Machine {
             "median",
             "runs",
         ];
-        Table::new("Settings that won", &headings, rows)
+        Table::new("Fastest settings", &headings, rows)
     }
 
-    /// Which instruction reached each roof of arithmetic.
+    /// Instruction that reached each compute roof.
     fn instructions(&self) -> Table {
         let sets = sets(&self.single, &self.all);
         let rows = sets.iter().flat_map(|roofs| {
@@ -274,10 +277,10 @@ impl Machine {
             })
         });
         let headings = ["roof", "threads", "instruction", "best", "median", "runs"];
-        Table::new("Instructions that won", &headings, rows)
+        Table::new("Fastest instructions", &headings, rows)
     }
 
-    /// Reading across nodes, a row for the processors of each and a column for the memory of each.
+    /// Read bandwidth between NUMA nodes: rows are CPUs, columns are memory.
     fn node_reads(&self) -> Table {
         let mut memories: Vec<usize> = self.nodes.iter().map(|read| read.memory).collect();
         let mut processors: Vec<usize> = self.nodes.iter().map(|read| read.processors).collect();
@@ -293,52 +296,51 @@ impl Machine {
             };
             std::iter::once(format!("node {processors}")).chain(memories.iter().map(read)).collect()
         });
-        let names: Vec<String> = memories.iter().map(|memory| format!("memory of {memory}")).collect();
+        let names: Vec<String> = memories.iter().map(|memory| format!("memory of node {memory}")).collect();
         let headings: Vec<&str> =
-            std::iter::once("processors of").chain(names.iter().map(String::as_str)).collect();
-        Table::new("Reading across memory nodes, GB/s", &headings, rows)
+            std::iter::once("CPUs of").chain(names.iter().map(String::as_str)).collect();
+        Table::new("Read bandwidth between NUMA nodes, GB/s", &headings, rows)
     }
 
-    /// What the work takes in energy, and roofs of one thread a core.
-    fn taken(&self) -> Table {
+    /// Energy, reported clocks and roofs of one thread per core.
+    fn details(&self) -> Table {
         let mut rows = Vec::new();
-        let mut row = |what: &str, value: f64, unit: &str| {
-            rows.push(vec![what.to_owned(), unit.to_owned(), roofline_render::number::figure(value)]);
+        let mut row = |property: &str, value: f64, unit: &str| {
+            rows.push(vec![property.to_owned(), unit.to_owned(), roofline_render::number::figure(value)]);
         };
-        if let Some(one) = self.one_a_core {
-            let threads = format!("one thread a core, {}", threads(one.threads));
+        if let Some(one) = self.without_smt {
+            let threads = format!("one thread per core, {}", threads(one.threads));
             row(&format!("memory read, {threads}"), one.read_gb_s, GB_PER_S);
             row(&format!("f32 multiply-add, {threads}"), one.f32_gflops, GFLOP_PER_S);
         }
         for roofs in sets(&self.single, &self.all) {
-            if let Some(clock) = roofs.told_clock_ghz {
-                row(&format!("clock as the system tells, {}", threads(roofs.threads)), clock, GHZ);
+            if let Some(clock) = roofs.reported_clock_ghz {
+                row(&format!("clock reported by the system, {}", threads(roofs.threads)), clock, GHZ);
             }
         }
         if let Some(energy) = self.energy {
-            row("energy of a byte read from memory", energy.read_nj_byte, "nJ");
-            row("energy of an f32 operation", energy.f32_nj_flop, "nJ");
-            row("power while reading", energy.read_watts, "W");
-            row("power while multiplying", energy.f32_watts, "W");
+            row("energy per byte read from memory", energy.read_nj_byte, "nJ");
+            row("energy per f32 operation", energy.f32_nj_flop, "nJ");
+            row("power while reading memory", energy.read_watts, "W");
+            row("power during f32 arithmetic", energy.f32_watts, "W");
         }
-        Table::new("More of the machine", &["what", "unit", "value"], rows)
+        Table::new("Other measurements", &["property", "unit", "value"], rows)
     }
 
-    /// How the processors are made up, in words.
-    fn made_up(&self) -> Option<String> {
-        let made = self.topology.as_ref()?;
-        let count = |number: usize, what: &str| {
-            if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+    fn topology_note(&self) -> Option<String> {
+        let topology = self.topology.as_ref()?;
+        let count = |number: usize, noun: &str| {
+            if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
         };
-        let smt = match made.threads_a_core {
-            0 | 1 => "without SMT".to_owned(),
-            several => format!("with SMT, {several} threads a core"),
+        let smt = match topology.threads_per_core {
+            0 | 1 => "no SMT".to_owned(),
+            threads => format!("{threads} threads per core"),
         };
-        let (cores, sockets) = (count(made.cores, "core"), count(made.sockets, "socket"));
-        Some(format!("{cores} of {sockets}, {smt}, {}", count(made.nodes, "memory node")))
+        let (cores, sockets) = (count(topology.cores, "core"), count(topology.sockets, "socket"));
+        Some(format!("topology: {sockets}, {cores}, {smt}, {}", count(topology.nodes, "NUMA node")))
     }
 
-    /// The roofs as a chart without points.
+    /// Chart of the roofs without points.
     fn roofline(&self) -> Chart {
         let roofs = |roofs: &Roofs| {
             let group = threads(roofs.threads);
@@ -353,7 +355,7 @@ impl Machine {
             let integers = integers.into_iter().filter_map(|(name, roof)| {
                 Some(Roof { name: format!("memory, {name}"), compute_gflop_s: Some(roof?), ..memory.clone() })
             });
-            let more = MORE.into_iter().filter_map(|(numbers, _)| {
+            let more = OPTIONAL_TYPES.into_iter().filter_map(|(numbers, _)| {
                 let compute = roofs.computed(numbers)?.gop_s;
                 let name = format!("memory, {numbers}");
                 Some(Roof { name, compute_gflop_s: Some(compute), ..memory.clone() })
@@ -375,18 +377,16 @@ impl Machine {
         Chart { title: self.cpu.clone(), subtitle: self.subtitle(), roofs: all, points: Vec::new() }
     }
 
-    /// When it was measured, and what was noticed then.
-    fn noted(&self) -> impl Iterator<Item = String> {
-        let date = self.date.iter().map(|date| format!("measured on {date}{}", self.busy()));
-        let effort = (!self.effort.is_ordinary())
-            .then(|| format!("measured with {}, and not kept", self.effort.arguments().join(" ")));
-        date.chain(effort).chain(self.made_up()).chain(self.notes.iter().cloned())
-    }
-
-    /// How busy it was before.
-    fn busy(&self) -> String {
-        let busy = |load| format!(", with {:.0} % of the processors busy before", 100.0 * load);
-        self.load.map(busy).unwrap_or_default()
+    /// Date, restrictions, topology and the notes of the measurement.
+    fn all_notes(&self) -> impl Iterator<Item = String> {
+        let date = self.date.iter().map(|date| match self.load {
+            Some(load) => format!("measured on {date} at {:.0} % CPU load by other processes", 100.0 * load),
+            None => format!("measured on {date}"),
+        });
+        let effort = (!self.effort.is_default()).then(|| {
+            format!("measured with {}; the result is not cached", self.effort.arguments().join(" "))
+        });
+        date.chain(effort).chain(self.topology_note()).chain(self.notes.iter().cloned())
     }
 
     fn subtitle(&self) -> String {

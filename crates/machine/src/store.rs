@@ -1,4 +1,4 @@
-//! Measured machines on disk, so that one measurement serves many commands.
+//! Cache of measured machines on disk.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -7,22 +7,20 @@ use super::{Key, Machine};
 use crate::document;
 use roofline_render::report::Saved;
 
-/// Where the platform keeps caches; none when it does not say.
+/// Returns the cache directory of roofline; `None` if the platform does not define one.
 pub fn directory() -> Option<PathBuf> {
     document::user_directory("LOCALAPPDATA", "Library/Caches", "XDG_CACHE_HOME", ".cache")
 }
 
-/// What the cache had.
+/// Result of a cache lookup.
 pub(super) enum Lookup {
-    /// This machine, measured before.
     Found(Box<Machine>),
-    /// Nothing.
     Absent,
-    /// A file that is no machine, or not this one.
-    Damaged(String),
+    /// The file is not a valid measurement of this machine, for this reason.
+    Invalid(String),
 }
 
-/// The file for this key.
+/// Returns the path of the cached machine with this key.
 pub(super) fn path(directory: &Path, key: &Key) -> PathBuf {
     let quick = if key.quick { "-quick" } else { "" };
     let name = format!("{}-{}-{}t-{}b{quick}-{}", key.cpu, key.isa, key.threads, key.size, key.version);
@@ -34,21 +32,24 @@ pub(super) fn load(path: &Path, key: &Key) -> Lookup {
     let text = match document::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Lookup::Absent,
-        Err(error) => return Lookup::Damaged(error.to_string()),
+        Err(error) => return Lookup::Invalid(error.to_string()),
     };
     match Machine::from_json(&text) {
         Ok(machine) if machine.key() == *key => Lookup::Found(Box::new(machine)),
-        Ok(_) => Lookup::Damaged("it is about another machine".to_owned()),
-        Err(error) => Lookup::Damaged(error),
+        Ok(_) => Lookup::Invalid("it describes another machine".to_owned()),
+        Err(error) => Lookup::Invalid(error),
     }
 }
 
-/// Keeps a machine in a file.
 pub(super) fn save(path: &Path, machine: &Machine) -> io::Result<()> {
     document::save(path, &machine.to_json())
 }
 
-/// Removes every measured machine and says how many there were.
+/// Removes all cached machines and returns their number.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be read or a file cannot be removed.
 pub fn clear(directory: &Path) -> io::Result<usize> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

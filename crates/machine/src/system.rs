@@ -1,5 +1,5 @@
-//! What the system tells about itself: processor, caches, memory, where threads may run.
-//! Everything here may be unknown; nothing here measures.
+//! Properties that the operating system reports: CPU, caches, memory, allowed CPUs. Any of them may be
+//! unknown.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,38 +10,36 @@ use serde::{Deserialize, Serialize};
 use super::topology::Groups;
 use roofline_kernels::isa::Isa;
 
-/// A data cache as one core sees it.
+/// Data cache of a core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// 1 is the nearest.
+    /// Cache level; 1 is nearest to the core.
     pub level: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: usize,
-    /// How many of the processors share it.
+    /// Number of CPUs that share it.
     pub shared_by: usize,
 }
 
-/// What the system allows and has.
 #[derive(Clone, Debug)]
 pub(super) struct System {
     pub cpu: String,
     pub caches: Vec<Cache>,
-    /// The processors this process may run on.
+    /// CPUs that this process may run on.
     pub cpus: Vec<usize>,
-    /// Which of them share a core, and which a node of memory.
     pub groups: Groups,
-    /// How many threads can run at once: fewer than `cpus` under a quota.
+    /// Number of threads that can run at once; less than the number of CPUs under a quota.
     pub parallelism: usize,
-    /// What there is in all.
+    /// Total memory in bytes.
     pub memory: Option<usize>,
+    /// Free memory in bytes.
     pub free_memory: Option<usize>,
     pub huge_pages: bool,
-    /// The processor's features, as the system names them.
+    /// CPU features in the names of Linux.
     pub features: String,
-    /// The clock the system tells, in GHz.
     pub clock_ghz: Option<f64>,
-    /// The sum of the memory modules' bandwidth in GB/s.
+    /// Total bandwidth of the memory modules.
     pub memory_gb_s: Option<f64>,
 }
 
@@ -53,7 +51,7 @@ impl System {
             cpu: cpu_name(),
             caches: caches(&Path::new(CPUS).join(format!("cpu{first}/cache"))),
             parallelism: thread::available_parallelism().map_or(1, usize::from),
-            groups: Groups::of(Path::new("/sys/devices/system"), &cpus),
+            groups: Groups::read(Path::new("/sys/devices/system"), &cpus),
             cpus,
             memory: memory(),
             free_memory: free_memory(),
@@ -69,13 +67,13 @@ impl System {
         }
     }
 
-    /// The size of the last cache; what is common today if the system does not tell.
+    /// Returns the size of the last-level cache in bytes, by default 32 MiB.
     pub fn last_cache(&self) -> usize {
         self.caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20)
     }
 }
 
-/// Instructions that a processor may have and the kernels don't use.
+/// Instruction set that the kernels do not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are the vendors'")]
@@ -99,7 +97,7 @@ pub enum Beyond {
 }
 
 impl Beyond {
-    /// The vendors' name, the feature as Linux names it, and the instruction sets with a loop of multiply-adds that uses it.
+    /// Vendor name, Linux feature name, and the instruction sets of kernels that use it.
     const ALL: [(Beyond, &str, &str, &[&str]); 16] = [
         (Beyond::Ssse3, "SSSE3", "ssse3", &["avx2"]),
         (Beyond::Avx2, "AVX2", "avx2", &["avx2"]),
@@ -119,8 +117,8 @@ impl Beyond {
         (Beyond::Sme, "SME", "sme", &[]),
     ];
 
-    /// What a processor with these features has beyond an instruction set.
-    pub(super) fn all(isa: Isa, features: &str) -> Vec<Beyond> {
+    /// Returns the instruction sets among `features` that kernels for `isa` do not use.
+    pub(super) fn unused(isa: Isa, features: &str) -> Vec<Beyond> {
         let has = |feature: &str| features.split_whitespace().any(|word| word == feature);
         let beyond = Beyond::ALL.into_iter();
         let used = |names: &[&str]| names.iter().any(|name| isa.includes(name));
@@ -128,29 +126,29 @@ impl Beyond {
         beyond.map(|(beyond, ..)| beyond).collect()
     }
 
-    /// The name that its vendor gives it.
+    /// Returns the vendor's name.
     pub fn name(self) -> &'static str {
         Beyond::ALL.into_iter().find(|(beyond, ..)| *beyond == self).map_or("", |(_, name, ..)| name)
     }
 
-    /// Whether it multiplies whole numbers.
+    /// Returns true if it multiplies integers.
     pub fn multiplies_integers(self) -> bool {
         use Beyond::{AmxFp16, Avx512Bf16, Avx512Fp16, Bf16, Fp16};
         !matches!(self, Bf16 | Fp16 | Avx512Bf16 | Avx512Fp16 | AmxFp16)
     }
 
-    /// Whether it multiplies floats of 16 bits.
+    /// Returns true if it multiplies 16-bit floats.
     pub fn multiplies_halves(self) -> bool {
         !matches!(self, Beyond::AvxVnni | Beyond::Avx512Vnni | Beyond::Dotprod | Beyond::I8mm)
     }
 
-    /// Whether it multiplies floats of 32 bits.
+    /// Returns true if it multiplies 32-bit floats.
     pub fn multiplies_singles(self) -> bool {
         self.multiplies_integers() && self.multiplies_halves() && self != Beyond::Amx
     }
 }
 
-/// The processor's features, as Linux names them.
+/// Returns the CPU features in the names of Linux.
 fn features() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = info.lines().find(|line| line.starts_with("flags") || line.starts_with("Features"));
@@ -164,16 +162,16 @@ fn features() -> String {
         ("asimdhp", "FEAT_FP16"),
         ("sme", "FEAT_SME"),
     ];
-    let has = |name: &str| ask(&format!("hw.optional.arm.{name}")).as_deref() == Some("1");
+    let has = |name: &str| sysctl(&format!("hw.optional.arm.{name}")).as_deref() == Some("1");
     let mut found: Vec<&str> =
         known.into_iter().filter(|(_, name)| has(name)).map(|(word, _)| word).collect();
-    if ask("hw.optional.avx512f").as_deref() == Some("1") {
+    if sysctl("hw.optional.avx512f").as_deref() == Some("1") {
         found.push("avx512f");
     }
     found.join(" ")
 }
 
-/// Share of all processors' time that is taken, over a fifth of a second; none where the system does not tell.
+/// Measures the CPU load over 200 ms, 0 to 1; `None` if unknown.
 pub(super) fn load() -> Option<f64> {
     let read = || fs::read_to_string("/proc/stat").ok();
     let before = read()?;
@@ -181,11 +179,11 @@ pub(super) fn load() -> Option<f64> {
     busy(&before, &read()?)
 }
 
-/// The share of time that was not idle between two readings of `/proc/stat`.
+/// Returns the share of time that was not idle between two readings of `/proc/stat`.
 fn busy(before: &str, after: &str) -> Option<f64> {
     let times = |text: &str| -> Option<(f64, f64)> {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
-        // Time of guests, from the ninth number on, is part of the others.
+        // Guest time, after the eighth number, is included in the others.
         let numbers: Vec<f64> =
             line.split_whitespace().take(8).map_while(|number| number.parse().ok()).collect();
         let idle = numbers.get(3)? + numbers.get(4)?;
@@ -209,12 +207,12 @@ fn cpu_name() -> String {
     };
     let arm = || Some(format!("Arm implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
     let name = field("model name").or_else(model).or_else(arm);
-    name.or_else(|| ask("machdep.cpu.brand_string"))
+    name.or_else(|| sysctl("machdep.cpu.brand_string"))
         .unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH))
 }
 
-/// A value of `sysctl`, on the systems that have it instead of `/proc`.
-fn ask(key: &str) -> Option<String> {
+/// Queries `sysctl` on macOS.
+fn sysctl(key: &str) -> Option<String> {
     if !cfg!(target_os = "macos") {
         return None;
     }
@@ -227,7 +225,7 @@ fn caches(directory: &Path) -> Vec<Cache> {
         fs::read_dir(directory).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     let mut caches: Vec<Cache> = entries.iter().filter_map(|entry| cache(&entry.path())).collect();
     if caches.is_empty() {
-        let size = |key| ask(key).and_then(|value| value.parse().ok()).filter(|&bytes: &usize| bytes > 0);
+        let size = |key| sysctl(key).and_then(|value| value.parse().ok()).filter(|&bytes: &usize| bytes > 0);
         let known = [(1, "hw.l1dcachesize"), (2, "hw.l2cachesize"), (3, "hw.l3cachesize")];
         caches = known
             .into_iter()
@@ -245,12 +243,12 @@ fn cache(directory: &Path) -> Option<Cache> {
     }
     let bytes = parse_size(&read("size")?)?;
     let shared_by = read("shared_cpu_list").map_or(1, |list| cpu_list(&list).len().max(1));
-    // More than a tebibyte is a mistake of who tells it.
+    // Sizes above 1 TiB are invalid.
     Some(Cache { level: read("level")?.parse().ok()?, bytes, shared_by })
         .filter(|cache| cache.bytes <= 1 << 40)
 }
 
-/// `512K`, `32M`, `1.5GiB`, `4096`: a size with a binary unit.
+/// Parses a size in bytes with an optional binary unit: `512K`, `32M`, `1.5GiB`, `4096`.
 pub fn parse_size(text: &str) -> Option<usize> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -266,7 +264,7 @@ pub fn parse_size(text: &str) -> Option<usize> {
     (bytes.is_finite() && bytes >= 1.0 && bytes < 2f64.powi(53)).then_some(bytes as usize)
 }
 
-/// `0-3,8`: a list of processors as the kernel writes it.
+/// Parses a CPU list of the kernel, such as `0-3,8`.
 pub(super) fn cpu_list(text: &str) -> Vec<usize> {
     text.trim()
         .split(',')
@@ -279,61 +277,60 @@ pub(super) fn cpu_list(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// A line of `/proc/meminfo`, in bytes.
+/// Reads a field of `/proc/meminfo`, in bytes.
 fn memory_info(name: &str) -> Option<usize> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(line.split_whitespace().next()?.parse::<usize>().ok()? << 10)
 }
 
-/// A number of the container's memory controller; none without a limit.
+/// Reads a number of the memory cgroup; `None` without a limit.
 fn container(name: &str) -> Option<usize> {
     fs::read_to_string(Path::new("/sys/fs/cgroup").join(name)).ok()?.trim().parse().ok()
 }
 
-/// What there is, the container's limit included.
+/// Returns the total memory in bytes, or the limit of the container.
 fn memory() -> Option<usize> {
-    let physical = || ask("hw.memsize")?.parse().ok();
+    let physical = || sysctl("hw.memsize")?.parse().ok();
     [memory_info("MemTotal"), container("memory.max")].into_iter().flatten().min().or_else(physical)
 }
 
-/// What is free, the container's limit included.
+/// Returns the free memory in bytes, within the limit of the container; `None` if unknown.
 pub fn free_memory() -> Option<usize> {
     let left =
         container("memory.max").map(|limit| limit.saturating_sub(container("memory.current").unwrap_or(0)));
-    let physical = || ask("hw.memsize")?.parse::<usize>().ok().map(|bytes| bytes / 2);
+    let physical = || sysctl("hw.memsize")?.parse::<usize>().ok().map(|bytes| bytes / 2);
     [memory_info("MemAvailable"), left].into_iter().flatten().min().or_else(physical)
 }
 
-/// Where Linux tells of each processor.
+/// Directory of the CPUs on Linux.
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
-/// A clock in kHz that some processor could have, in GHz.
+/// Reads a clock in kHz and returns it in GHz, if plausible.
 fn clock(cpus: &Path, cpu: usize, name: &str) -> Option<f64> {
     let text = fs::read_to_string(cpus.join(format!("cpu{cpu}/cpufreq/{name}"))).ok()?;
-    possible(text.trim().parse::<f64>().ok()? / 1e6)
+    plausible(text.trim().parse::<f64>().ok()? / 1e6)
 }
 
-/// A clock in GHz that is no nonsense.
-fn possible(ghz: f64) -> Option<f64> {
+fn plausible(ghz: f64) -> Option<f64> {
     (0.001..=100.0).contains(&ghz).then_some(ghz)
 }
 
 fn clock_ghz(cpus: &Path, info: &str, cpu: usize) -> Option<f64> {
-    let told = || {
+    let current = || {
         let line = info.lines().find(|line| line.starts_with("cpu MHz"))?;
-        possible(line.split(':').nth(1)?.trim().parse::<f64>().ok()? / 1e3)
+        plausible(line.split(':').nth(1)?.trim().parse::<f64>().ok()? / 1e3)
     };
-    clock(cpus, cpu, "cpuinfo_max_freq").or_else(told)
+    clock(cpus, cpu, "cpuinfo_max_freq").or_else(current)
 }
 
-/// The highest clock that the system tells of some processors right now, in GHz; many virtual ones tell none.
-pub(super) fn told_clock_ghz(directory: &Path, cpus: &[usize]) -> Option<f64> {
+/// Returns the highest current clock of some CPUs in GHz; many virtual machines report none.
+pub(super) fn reported_clock_ghz(directory: &Path, cpus: &[usize]) -> Option<f64> {
     cpus.iter().filter_map(|cpu| clock(directory, *cpu, "scaling_cur_freq")).reduce(f64::max)
 }
 
-/// The memory modules that the firmware lists (SMBIOS type 17): transfers a second times width. Readable
-/// by the administrator only. Two modules on one channel count twice, so this is an upper limit.
+/// Returns the total bandwidth of the memory modules in SMBIOS (type 17), in GB/s. Readable by the
+/// administrator only. An upper bound, since modules that share a channel are counted separately.
 fn memory_modules(entries: &Path) -> Option<f64> {
     let modules = fs::read_dir(entries).ok()?.flatten();
     let modules = modules.filter(|entry| entry.file_name().to_string_lossy().starts_with("17-"));
@@ -365,8 +362,7 @@ fn allowed_cpus() -> Vec<usize> {
     Vec::new()
 }
 
-/// Keeps this thread on one processor, or lets it go where it may. Best effort: where the system has no
-/// such call, threads run where it likes.
+/// Pins this thread to some CPUs. Has no effect on systems without CPU affinity.
 #[cfg(target_os = "linux")]
 pub(super) fn pin(cpus: &[usize]) {
     // SAFETY: as in `allowed_cpus`.
@@ -398,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_processors_are_read_as_the_kernel_writes_them() {
+    fn cpu_lists_of_the_kernel_are_parsed() {
         assert_eq!(cpu_list("0-2,8"), [0, 1, 2, 8]);
         assert_eq!(cpu_list("5\n"), [5]);
         assert!(cpu_list("").is_empty() && cpu_list("x-y").is_empty());
@@ -407,7 +403,7 @@ mod tests {
         assert!(cpu_list("99999999999999999999,-,3-1,,18446744073709551615-18446744073709551615").len() <= 1);
     }
 
-    /// Files below a directory of their own.
+    /// Creates files in a temporary directory.
     fn files(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
         let root = std::env::temp_dir().join(format!("roofline-system-{name}-{}", std::process::id()));
         for (path, text) in files {
@@ -419,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_read_where_it_is_told_and_no_nonsense_is_taken_for_one() {
+    fn clocks_are_read_and_implausible_ones_are_rejected() {
         let root = files(
             "clock",
             &[
@@ -431,27 +427,27 @@ mod tests {
         );
         let info = "processor\t: 0\ncpu MHz\t\t: 2450.000\n";
         assert_eq!(clock_ghz(&root, info, 0), Some(3.7));
-        assert_eq!(clock_ghz(&root, info, 1), Some(2.45), "where the system tells no other");
-        assert_eq!(told_clock_ghz(&root, &[0, 1, 2, 3]), Some(3.5));
-        assert_eq!(told_clock_ghz(&root, &[2, 3]), None);
+        assert_eq!(clock_ghz(&root, info, 1), Some(2.45), "falls back to /proc/cpuinfo");
+        assert_eq!(reported_clock_ghz(&root, &[0, 1, 2, 3]), Some(3.5));
+        assert_eq!(reported_clock_ghz(&root, &[2, 3]), None);
         for wrong in ["", "garbage", "-1", "0", "nan", "inf", "1e300", "99999999999999999999999"] {
             fs::write(root.join("cpu0/cpufreq/cpuinfo_max_freq"), wrong).unwrap();
             fs::write(root.join("cpu0/cpufreq/scaling_cur_freq"), wrong).unwrap();
             assert_eq!(clock_ghz(&root, &format!("cpu MHz : {wrong}"), 0), None, "{wrong}");
-            assert_eq!(told_clock_ghz(&root, &[0]), None, "{wrong}");
+            assert_eq!(reported_clock_ghz(&root, &[0]), None, "{wrong}");
         }
         assert_eq!(clock_ghz(&root, "cpu MHz", 7), None);
         fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
-    fn caches_are_read_from_their_files_and_nonsense_is_none() {
+    fn caches_are_read_and_invalid_ones_are_ignored() {
         let good = [("type", "Data\n"), ("level", "1\n"), ("size", "48K\n"), ("shared_cpu_list", "0,64\n")];
         let with = |name: &str, key: &str, value: &str| {
-            let of = |(file, text): (&str, &str)| {
+            let file = |(file, text): (&str, &str)| {
                 (format!("index0/{file}"), if file == key { value.to_owned() } else { text.to_owned() })
             };
-            let all: Vec<(String, String)> = good.into_iter().map(of).collect();
+            let all: Vec<(String, String)> = good.into_iter().map(file).collect();
             let all: Vec<(&str, &str)> =
                 all.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
             let root = files(name, &all);
@@ -479,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_module_is_read_from_its_firmware_entry() {
+    fn memory_modules_are_read_from_smbios_entries() {
         let mut raw = vec![0u8; 0x28];
         raw[0x0a..0x0c].copy_from_slice(&64u16.to_le_bytes());
         raw[0x0c..0x0e].copy_from_slice(&0x7fffu16.to_le_bytes());
@@ -491,49 +487,46 @@ mod tests {
     }
 
     #[test]
-    fn the_load_is_the_time_that_was_not_idle() {
+    fn the_load_is_the_share_of_time_that_was_not_idle() {
         let stat = |user: u64, idle: u64, wait: u64, guest: u64| {
             format!("cpu  {user} 0 0 {idle} {wait} 0 0 0 {guest} 0\ncpu0 1 2 3 4\nintr 5\n")
         };
         assert_eq!(busy(&stat(100, 900, 0, 50), &stat(110, 930, 0, 60)), Some(0.25));
-        assert_eq!(
-            busy(&stat(100, 900, 0, 0), &stat(100, 930, 10, 0)),
-            Some(0.0),
-            "waiting for a disk is idle"
-        );
-        assert_eq!(busy(&stat(1, 1, 1, 1), &stat(1, 1, 1, 1)), None, "no time has passed");
+        assert_eq!(busy(&stat(100, 900, 0, 0), &stat(100, 930, 10, 0)), Some(0.0), "I/O wait counts as idle");
+        assert_eq!(busy(&stat(1, 1, 1, 1), &stat(1, 1, 1, 1)), None, "no time has elapsed");
         assert_eq!(busy("", "cpu 1 2"), None);
     }
 
     #[test]
-    fn what_a_processor_has_beyond_the_kernels_is_named() {
+    fn unused_instruction_sets_are_detected() {
         let scalar = Isa::SCALAR;
-        assert_eq!(Beyond::all(scalar, "fpu sse2 ssse3 avx2"), [Beyond::Ssse3, Beyond::Avx2]);
-        assert_eq!(Beyond::all(scalar, "fp asimd asimddp"), [Beyond::Neon, Beyond::Dotprod]);
-        // Whatever this processor has, the kernels use: what they have no loop for is beyond every instruction set.
+        assert_eq!(Beyond::unused(scalar, "fpu sse2 ssse3 avx2"), [Beyond::Ssse3, Beyond::Avx2]);
+        assert_eq!(Beyond::unused(scalar, "fp asimd asimddp"), [Beyond::Neon, Beyond::Dotprod]);
+        // No kernels use these instruction sets.
         for isa in Isa::available() {
-            assert_eq!(Beyond::all(*isa, "amx_fp16 sme"), [Beyond::AmxFp16, Beyond::Sme], "{isa}");
+            assert_eq!(Beyond::unused(*isa, "amx_fp16 sme"), [Beyond::AmxFp16, Beyond::Sme], "{isa}");
         }
-        let new = Beyond::all(scalar, "avx512f avx512_vnni amx_tile asimdhp i8mm");
+        let new = Beyond::unused(scalar, "avx512f avx512_vnni amx_tile asimdhp i8mm");
         let names: Vec<&str> = new.iter().map(|beyond| beyond.name()).collect();
         assert_eq!(names, ["AVX-512", "AVX-512 VNNI", "AMX", "I8MM", "FP16"]);
-        let kinds = |of: fn(Beyond) -> bool| new.iter().map(|beyond| of(*beyond)).collect::<Vec<_>>();
+        let kinds =
+            |multiplies: fn(Beyond) -> bool| new.iter().map(|isa| multiplies(*isa)).collect::<Vec<_>>();
         assert_eq!(kinds(Beyond::multiplies_integers), [true, true, true, true, false]);
         assert_eq!(kinds(Beyond::multiplies_halves), [true, false, true, false, true]);
         assert_eq!(kinds(Beyond::multiplies_singles), [true, false, false, false, false]);
-        // What the kernels use is not beyond them.
+        // Instruction sets that the kernels use are not listed.
         for (isa, rest) in [
             ("avx2", vec![Beyond::Avx512, Beyond::Dotprod]),
             ("neon", vec![Beyond::Avx2, Beyond::Avx512, Beyond::Dotprod]),
         ] {
             if let Ok(isa) = Isa::from_name(isa) {
-                assert_eq!(Beyond::all(isa, "avx2 avx512f asimddp"), rest);
+                assert_eq!(Beyond::unused(isa, "avx2 avx512f asimddp"), rest);
             }
         }
     }
 
     #[test]
-    fn the_running_system_has_a_processor_and_a_thread() {
+    fn the_running_system_is_detected() {
         let system = System::detect();
         assert!(!system.cpu.is_empty() && system.parallelism > 0 && system.last_cache() > 0);
     }

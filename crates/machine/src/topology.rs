@@ -1,4 +1,4 @@
-//! Which processors share a core and which memory is near them, as Linux tells in `/sys/devices/system`, to everybody.
+//! Topology of cores, sockets and NUMA nodes, from `/sys/devices/system` on Linux.
 
 use std::fs;
 use std::path::Path;
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use super::system::cpu_list;
 
-/// How the processors that this process may use are made up.
+/// Topology of the CPUs that this process may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// Packages with at least one of them.
+    /// Number of sockets.
     pub sockets: usize,
-    /// Cores with at least one of them.
+    /// Number of cores.
     pub cores: usize,
-    /// Processors of a core, the most that one has: more than one where SMT is on.
-    pub threads_a_core: usize,
-    /// Memory nodes with at least one of them.
+    /// Maximum number of hardware threads per core; more than 1 with SMT.
+    pub threads_per_core: usize,
+    /// Number of NUMA nodes.
     pub nodes: usize,
 }
 
-/// The same with numbers: which processors, of those allowed, belong together.
+/// CPUs by core and NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups {
-    /// Of each core.
+    /// CPUs of each core.
     pub cores: Vec<Vec<usize>>,
-    /// Number and processors of each memory node.
+    /// Number and CPUs of each NUMA node.
     pub nodes: Vec<(usize, Vec<usize>)>,
     sockets: usize,
 }
 
 impl Groups {
-    /// What the files below a directory say of these processors; empty where they say nothing.
-    pub fn of(system: &Path, allowed: &[usize]) -> Groups {
+    /// Reads the groups of the allowed CPUs from a directory; empty if the files are missing.
+    pub fn read(system: &Path, allowed: &[usize]) -> Groups {
         let (mut cores, mut sockets): (Vec<Vec<usize>>, Vec<String>) = (Vec::new(), Vec::new());
         for cpu in allowed {
             let topology = system.join(format!("cpu/cpu{cpu}/topology"));
@@ -61,15 +61,15 @@ impl Groups {
         Groups { cores, nodes, sockets: sockets.len() }
     }
 
-    /// How many of each; none where the system does not tell.
+    /// Counts the groups; `None` if they are unknown.
     pub fn topology(&self) -> Option<Topology> {
-        let threads_a_core = self.cores.iter().map(Vec::len).max()?;
+        let threads_per_core = self.cores.iter().map(Vec::len).max()?;
         let (sockets, nodes) = (self.sockets.max(1), self.nodes.len().max(1));
-        Some(Topology { sockets, cores: self.cores.len(), threads_a_core, nodes })
+        Some(Topology { sockets, cores: self.cores.len(), threads_per_core, nodes })
     }
 
-    /// One processor of each core, where some have several.
-    pub fn one_a_core(&self) -> Option<Vec<usize>> {
+    /// Returns one CPU per core; `None` without SMT.
+    pub fn one_per_core(&self) -> Option<Vec<usize>> {
         let several = self.cores.iter().any(|core| core.len() > 1);
         several.then(|| self.cores.iter().filter_map(|core| core.first().copied()).collect())
     }
@@ -79,7 +79,7 @@ impl Groups {
 mod tests {
     use super::*;
 
-    /// Files as a machine of two sockets, each with two cores of two threads, has them.
+    /// Creates the files of a machine with two sockets, each with two cores of two threads.
     fn machine(name: &str) -> std::path::PathBuf {
         let root = std::env::temp_dir().join(format!("roofline-topology-{name}-{}", std::process::id()));
         let write = |path: String, text: &str| {
@@ -95,37 +95,37 @@ mod tests {
         }
         write("node/node0/cpulist".into(), "0-1,4-5\n");
         write("node/node1/cpulist".into(), "2-3,6-7\n");
-        // Memory without processors, such as that behind a bus.
+        // Memory without CPUs, such as CXL memory.
         write("node/node2/cpulist".into(), "\n");
         write("node/possible".into(), "0-2\n");
         root
     }
 
     #[test]
-    fn threads_of_a_core_and_nodes_of_memory_are_found() {
+    fn cores_and_numa_nodes_are_read() {
         let root = machine("whole");
-        let groups = Groups::of(&root, &[0, 1, 2, 3, 4, 5, 6, 7]);
+        let groups = Groups::read(&root, &[0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(groups.cores, [[0, 4], [1, 5], [2, 6], [3, 7]]);
         assert_eq!(groups.nodes, [(0, vec![0, 1, 4, 5]), (1, vec![2, 3, 6, 7])]);
-        assert_eq!(groups.one_a_core(), Some(vec![0, 1, 2, 3]));
-        let expected = Topology { sockets: 2, cores: 4, threads_a_core: 2, nodes: 2 };
+        assert_eq!(groups.one_per_core(), Some(vec![0, 1, 2, 3]));
+        let expected = Topology { sockets: 2, cores: 4, threads_per_core: 2, nodes: 2 };
         assert_eq!(groups.topology(), Some(expected));
         fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
-    fn only_the_processors_that_may_be_used_count() {
+    fn only_allowed_cpus_are_counted() {
         let root = machine("part");
-        let groups = Groups::of(&root, &[2, 3]);
-        assert_eq!((groups.one_a_core(), groups.nodes.len()), (None, 1));
-        let expected = Topology { sockets: 1, cores: 2, threads_a_core: 1, nodes: 1 };
+        let groups = Groups::read(&root, &[2, 3]);
+        assert_eq!((groups.one_per_core(), groups.nodes.len()), (None, 1));
+        let expected = Topology { sockets: 1, cores: 2, threads_per_core: 1, nodes: 1 };
         assert_eq!(groups.topology(), Some(expected));
-        assert_eq!(Groups::of(&root, &[9]), Groups::default(), "a processor that nobody tells of");
-        assert_eq!(Groups::of(&root.join("none"), &[0]).topology(), None);
+        assert_eq!(Groups::read(&root, &[9]), Groups::default(), "a CPU without files");
+        assert_eq!(Groups::read(&root.join("none"), &[0]).topology(), None);
         fs::remove_dir_all(root).unwrap();
     }
     #[test]
-    fn files_with_anything_in_them_are_read_without_harm() {
+    fn invalid_files_are_ignored() {
         let root = machine("hostile");
         let anything =
             ["", "\n", "garbage", "-1", "0-99999999999", "99999999999999999999", "3-1", ",,,", "\u{0}\u{ff}"];
@@ -133,21 +133,21 @@ mod tests {
             fs::write(root.join("cpu/cpu0/topology/thread_siblings_list"), text).unwrap();
             fs::write(root.join("cpu/cpu0/topology/physical_package_id"), text).unwrap();
             fs::write(root.join("node/node1/cpulist"), text).unwrap();
-            let groups = Groups::of(&root, &[0, 1, 4, 5]);
-            // Every processor that may be used is in exactly one core, and nodes have no others.
+            let groups = Groups::read(&root, &[0, 1, 4, 5]);
+            // Every allowed CPU is in exactly one core, and nodes contain no other CPUs.
             let mut all = groups.cores.concat();
             all.sort();
             assert_eq!(all, [0, 1, 4, 5], "{text:?}");
             assert!(groups.nodes.iter().all(|(_, cpus)| cpus.iter().all(|cpu| [0, 1, 4, 5].contains(cpu))));
             let topology = groups.topology().unwrap();
-            assert!(topology.nodes >= 1 && topology.sockets >= 1 && topology.threads_a_core >= 1);
+            assert!(topology.nodes >= 1 && topology.sockets >= 1 && topology.threads_per_core >= 1);
         }
-        // Bytes that are no text, and a directory where a file should be, which nobody can read.
+        // Invalid UTF-8, and a directory instead of a file.
         fs::write(root.join("cpu/cpu0/topology/thread_siblings_list"), [0xff, 0xfe]).unwrap();
-        assert_eq!(Groups::of(&root, &[0, 1]), Groups::default());
+        assert_eq!(Groups::read(&root, &[0, 1]), Groups::default());
         fs::remove_file(root.join("node/node0/cpulist")).unwrap();
         fs::create_dir(root.join("node/node0/cpulist")).unwrap();
-        assert_eq!(Groups::of(&root, &[1]).nodes, []);
+        assert_eq!(Groups::read(&root, &[1]).nodes, []);
         fs::remove_dir_all(root).unwrap();
     }
 }

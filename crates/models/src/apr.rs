@@ -1,5 +1,5 @@
-//! The header of an APR file, version 2: a fixed header with a checksum, metadata as JSON, and an index
-//! of tensors.
+//! Headers of APR files, version 2: a fixed header with a checksum, metadata as JSON, and an index of
+//! tensors.
 
 use std::collections::HashSet;
 
@@ -7,39 +7,39 @@ use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::dtype::Dtype;
-use super::fault::{Fault, quoted};
-use super::{Tensor, config, layout};
+use super::error::{Fault, format_count, quoted};
+use super::{Tensor, hf_config, layout};
 
-/// The first four bytes of an APR file of version 2, and of an older one.
+/// Magic numbers of APR files of version 2, current and old.
 pub const MAGICS: [[u8; 4]; 2] = [*b"APR\0", *b"APR2"];
 
 const HEADER: usize = 64;
 const CHECKSUM: std::ops::Range<usize> = 40..44;
-const MOST_METADATA: u32 = 16 << 20;
-const MOST_NAME: u16 = 256;
-const MOST_DIMS: u8 = 8;
+const MAX_METADATA_BYTES: u32 = 16 << 20;
+const MAX_NAME_BYTES: u16 = 256;
+const MAX_DIMS: u8 = 8;
 const ALIGNMENT: u64 = 64;
 
-/// Flags that change how the data is stored.
+/// Flags that affect the storage of the data.
 const COMPRESSED: u16 = 1 | 2;
 const ENCRYPTED: u16 = 4;
 const SHARDED: u16 = 16;
 const COLUMN_MAJOR: u16 = 2048;
 
-/// What the front of one APR file says.
+/// Header of one APR file.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// Major and minor version.
     pub version: (u8, u8),
-    /// The metadata object, with the names of `config.json` where APR has names of its own.
+    /// Metadata, with APR field names translated to those of `config.json`.
     pub metadata: Map<String, Value>,
-    /// All tensors, in the index's order.
+    /// All tensors in the order of the index.
     pub tensors: Vec<Tensor>,
-    /// What is odd but not wrong.
+    /// Warnings about unusual but valid content.
     pub warnings: Vec<String>,
 }
 
-/// The numbers of the fixed header, as the file says them.
+/// Fixed header of 64 bytes.
 #[derive(Debug)]
 pub struct Fields {
     version: (u8, u8),
@@ -53,28 +53,28 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Reads the first 64 bytes.
+    /// Parses the fixed header.
     pub fn read(cursor: &mut Cursor) -> Result<Fields, Fault> {
         let magic = cursor.take(4, "the magic")?;
         if !MAGICS.iter().any(|known| magic == known) {
             return Err(Fault::byte(
                 0,
-                "not an APR file of version 2: it begins with neither \"APR\\0\" nor \"APR2\"",
+                "not an APR file of version 2; expected it to start with \"APR\\0\" or \"APR2\"",
             ));
         }
         let version = (cursor.u8("the major version")?, cursor.u8("the minor version")?);
         if version.0 != 2 {
-            let what = format!("APR version {}.{} is not supported (2.x is)", version.0, version.1);
-            return Err(Fault::byte(4, what));
+            let message = format!("unsupported APR version {}.{}; expected 2.x", version.0, version.1);
+            return Err(Fault::byte(4, message));
         }
         let fields = Fields {
             version,
             flags: cursor.u16("the flags")?,
             tensor_count: cursor.u32("the tensor count")?,
-            metadata_offset: cursor.u64("the metadata's offset")?,
-            metadata_size: cursor.u32("the metadata's size")?,
-            index_offset: cursor.u64("the index's offset")?,
-            data_start: cursor.u64("the data's offset")?,
+            metadata_offset: cursor.u64("the metadata offset")?,
+            metadata_size: cursor.u32("the metadata size")?,
+            index_offset: cursor.u64("the index offset")?,
+            data_start: cursor.u64("the data offset")?,
             checksum: cursor.u32("the checksum")?,
         };
         cursor.take(20, "the reserved bytes")?;
@@ -82,12 +82,12 @@ impl Fields {
         Ok(fields)
     }
 
-    /// The metadata's text; the cursor moves to the index.
+    /// Returns the metadata as JSON text and moves the cursor to the index.
     pub fn metadata<'a>(&self, cursor: &mut Cursor<'a>) -> Result<&'a [u8], Fault> {
         let size = self.metadata_size;
-        if size > MOST_METADATA {
-            let what = format!("metadata of {size} bytes, but at most {MOST_METADATA} are allowed");
-            return Err(Fault::byte(20, what));
+        if size > MAX_METADATA_BYTES {
+            let message = format!("metadata size {size}; expected at most {MAX_METADATA_BYTES} bytes");
+            return Err(Fault::byte(20, message));
         }
         cursor.seek(self.metadata_offset, "the metadata")?;
         let metadata = cursor.take(size.into(), "the metadata")?;
@@ -96,48 +96,47 @@ impl Fields {
     }
 }
 
-/// Reads the header at the front of `bytes`, which may end anywhere behind it.
+/// Parses the header at the start of `bytes`, which may be truncated after it.
 pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let mut cursor = Cursor::new(bytes);
     let fields = Fields::read(&mut cursor)?;
     let (found, checksum) = (header_checksum(bytes), fields.checksum);
     if found != checksum {
-        let what = format!("the header's checksum is {found:08x}, but the file says {checksum:08x}");
-        return Err(Fault::byte(CHECKSUM.start, what));
+        let message = format!("invalid header checksum; expected {found:08x}, found {checksum:08x}");
+        return Err(Fault::byte(CHECKSUM.start, message));
     }
     let text = fields.metadata(&mut cursor)?;
     let Fields { version, flags, tensor_count, data_start, .. } = fields;
     let metadata = match text {
         [] => Map::new(),
-        text => config::object(text)
-            .map_err(|fault| Fault { what: format!("the metadata: {}", fault.what), ..fault })?,
+        text => hf_config::object(text).map_err(|fault| fault.context("metadata"))?,
     };
     let tensors = read_index(&mut cursor, tensor_count, data_start, flags)?;
     if cursor.position() as u64 > data_start && tensor_count > 0 {
-        let what = format!("the data begins at byte {data_start}, inside the index");
-        return Err(Fault::byte(32, what));
+        let message = format!("invalid data offset {data_start}, inside the index");
+        return Err(Fault::byte(32, message));
     }
     let mut warnings = Vec::new();
     let unknown = |tensor: &&Tensor| matches!(tensor.dtype, Dtype::Unknown(_));
     if let Some(first) = tensors.iter().find(unknown) {
         let count = tensors.iter().filter(unknown).count();
-        warnings.push(format!("{count} tensor(s) of an unknown type, the first {}", quoted(&first.name)));
+        warnings.push(format!("{} of unknown type (first: {})", format_count(count), quoted(&first.name)));
     }
     if flags & COMPRESSED != 0 {
-        warnings.push("the weights are compressed; sizes are those of the stored bytes".to_owned());
+        warnings.push("compressed weights: sizes are those of the compressed data".to_owned());
     }
     warnings.extend(layout::check(&tensors, data_start, bytes.len() as u64, ALIGNMENT)?.warnings);
     Ok(Header { version, metadata: as_config(metadata), tensors, warnings })
 }
 
 fn check_flags(flags: u16) -> Result<(), Fault> {
-    let refused = [
-        (ENCRYPTED, "the file is encrypted"),
-        (SHARDED, "the file is one shard of several, which is not supported"),
-        (COLUMN_MAJOR, "the file says its tensors are column-major, which APR does not allow"),
+    let unsupported = [
+        (ENCRYPTED, "encrypted files are not supported"),
+        (SHARDED, "sharded files are not supported"),
+        (COLUMN_MAJOR, "invalid flag: column-major tensors are not allowed in APR"),
     ];
-    match refused.iter().find(|(flag, _)| flags & flag != 0) {
-        Some((_, what)) => Err(Fault::byte(6, *what)),
+    match unsupported.iter().find(|(flag, _)| flags & flag != 0) {
+        Some((_, message)) => Err(Fault::byte(6, *message)),
         None => Ok(()),
     }
 }
@@ -147,7 +146,7 @@ fn header_checksum(bytes: &[u8]) -> u32 {
     crc32(covered.map(|(_, byte)| *byte))
 }
 
-/// CRC-32 as in IEEE 802.3, bit by bit: sixty bytes do not need a table.
+/// CRC-32 of IEEE 802.3, bit by bit, because 60 bytes do not justify a table.
 fn crc32(bytes: impl Iterator<Item = u8>) -> u32 {
     !bytes.fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
@@ -159,14 +158,12 @@ fn read_index(cursor: &mut Cursor, count: u32, data_start: u64, flags: u16) -> R
     let mut names = HashSet::new();
     for index in 0..count {
         let start = cursor.position();
-        let name = read_name(cursor)
-            .map_err(|fault| Fault { what: format!("tensor {index} of {count}: {}", fault.what), ..fault })?;
-        let tensor = read_entry(cursor, name, data_start, flags).map_err(|fault| Fault {
-            what: format!("tensor {index} of {count}, {}: {}", quoted(name), fault.what),
-            ..fault
-        })?;
+        let name =
+            read_name(cursor).map_err(|fault| fault.context(format_args!("tensor {index} of {count}")))?;
+        let tensor = read_entry(cursor, name, data_start, flags)
+            .map_err(|fault| fault.context(format_args!("tensor {index} of {count}, {}", quoted(name))))?;
         if !names.insert(name) {
-            return Err(Fault::byte(start, format!("tensor {} is there twice", quoted(name))));
+            return Err(Fault::byte(start, format!("duplicate tensor {}", quoted(name))));
         }
         tensors.push(tensor);
     }
@@ -175,23 +172,23 @@ fn read_index(cursor: &mut Cursor, count: u32, data_start: u64, flags: u16) -> R
 
 fn read_name<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, Fault> {
     let start = cursor.position();
-    let length = cursor.u16("the length of its name")?;
-    if length > MOST_NAME {
+    let length = cursor.u16("the length of the name")?;
+    if length > MAX_NAME_BYTES {
         return Err(Fault::byte(
             start,
-            format!("a name of {length} bytes, but at most {MOST_NAME} are allowed"),
+            format!("name length {length}; expected at most {MAX_NAME_BYTES} bytes"),
         ));
     }
-    cursor.text(length.into(), "its name")
+    cursor.text(length.into(), "the name")
 }
 
 fn read_entry(cursor: &mut Cursor, name: &str, data_start: u64, flags: u16) -> Result<Tensor, Fault> {
     let start = cursor.position();
     let dtype = dtype(cursor.u8("the type")?);
     let rank = cursor.u8("the number of dimensions")?;
-    if rank > MOST_DIMS {
-        let what = format!("{rank} dimensions, but at most {MOST_DIMS} are allowed");
-        return Err(Fault::byte(start + 1, what));
+    if rank > MAX_DIMS {
+        let message = format!("found {rank} dimensions; expected at most {MAX_DIMS}");
+        return Err(Fault::byte(start + 1, message));
     }
     let dims: Vec<u64> = (0..rank).map(|_| cursor.u64("a dimension")).collect::<Result<_, _>>()?;
     let at = cursor.position();
@@ -202,19 +199,17 @@ fn read_entry(cursor: &mut Cursor, name: &str, data_start: u64, flags: u16) -> R
         && let Some(expected) = size(dtype, &dims, elements)
         && expected != bytes
     {
-        let what = format!(
-            "{bytes} bytes are set aside for {elements} elements of type {dtype}, which take {expected}"
-        );
-        return Err(Fault::byte(at + 8, what));
+        let message = format!("{elements} elements of type {dtype} take {expected} bytes, found {bytes}");
+        return Err(Fault::byte(at + 8, message));
     }
     if !offset.is_multiple_of(ALIGNMENT) {
         return Err(Fault::byte(at, format!("offset {offset} is not a multiple of {ALIGNMENT}")));
     }
-    let offset = data_start.checked_add(offset).ok_or_else(|| Fault::byte(at, "its offset overflows"))?;
+    let offset = data_start.checked_add(offset).ok_or_else(|| Fault::byte(at, "offset overflows"))?;
     Ok(Tensor { name: name.to_owned(), dtype, dims, offset, bytes: Some(bytes), file: 0, beside: None })
 }
 
-/// APR numbers its types as ggml does where ggml has the type, and in its own way elsewhere.
+/// Maps an APR type number, which is that of ggml for ggml types.
 fn dtype(id: u8) -> Dtype {
     match id {
         0 => Dtype::F32,
@@ -233,15 +228,15 @@ fn dtype(id: u8) -> Dtype {
     }
 }
 
-/// The bytes of a tensor; none when the type's size is unknown or the result does not fit.
+/// Returns the size of a tensor in bytes; `None` if the size of the type is unknown or the result overflows.
 fn size(dtype: Dtype, dims: &[u64], elements: u64) -> Option<u64> {
     let (block, bytes) = dtype.block()?;
     match dtype {
-        // One f32 scale for the whole tensor, and nothing at all for no elements.
+        // One f32 scale per tensor; empty tensors have none.
         Dtype::AprQ8 if elements > 0 => elements.checked_add(4),
-        // Blocks run over row ends; the last one is padded.
+        // Blocks span rows; only the last block is padded.
         Dtype::AprQ4 => elements.div_ceil(block).checked_mul(bytes),
-        // Each row is padded to whole blocks.
+        // Each row is padded to a whole number of blocks.
         _ => {
             let row = dims.last().copied().unwrap_or(1);
             let rows = elements.checked_div(row).unwrap_or(0);
@@ -250,7 +245,7 @@ fn size(dtype: Dtype, dims: &[u64], elements: u64) -> Option<u64> {
     }
 }
 
-/// The metadata with the field names of a Hugging Face `config.json`.
+/// Translates field names to those of a Hugging Face `config.json`.
 fn as_config(mut metadata: Map<String, Value>) -> Map<String, Value> {
     let renamed = [
         ("num_layers", "num_hidden_layers"),
@@ -262,7 +257,7 @@ fn as_config(mut metadata: Map<String, Value>) -> Map<String, Value> {
             metadata.entry(to).or_insert(value);
         }
     }
-    // `model_type` is free text here; the families are under these names.
+    // `model_type` is free text in APR; these fields contain the family.
     if let Some(family) =
         ["hf_model_type", "architecture"].iter().find_map(|key| metadata.get(*key)?.as_str())
     {

@@ -1,98 +1,97 @@
-//! Bounded reading of binary headers: every step is checked against the bytes that are there, and a
-//! failure names the byte and what was being read.
+//! Bounds-checked reading of binary headers. Errors name the byte offset and the item being read.
 
-use super::fault::Fault;
+use super::error::Fault;
 
-/// A position in a file's bytes.
+/// Position in the bytes of a file.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// Whether numbers have their highest byte first.
+    /// Byte order of numbers.
     pub big_endian: bool,
 }
 
 impl<'a> Cursor<'a> {
-    /// The front of these bytes.
+    /// Creates a little-endian cursor at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, position: 0, big_endian: false }
     }
 
-    /// How many bytes are before it.
+    /// Returns the offset from the start in bytes.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Bytes between the position and the end.
+    /// Returns the number of remaining bytes.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.position
     }
 
-    /// Moves to an absolute place, `what` saying what should be there.
-    pub fn seek(&mut self, offset: u64, what: &str) -> Result<(), Fault> {
+    /// Moves to an absolute offset. `item` names the expected content in errors.
+    pub fn seek(&mut self, offset: u64, item: &str) -> Result<(), Fault> {
         match usize::try_from(offset) {
             Ok(offset) if offset <= self.bytes.len() => {
                 self.position = offset;
                 Ok(())
             }
             _ => Err(Fault::file(format!(
-                "{what} begins at byte {offset}, but the file ends at byte {}",
+                "{item} starts at byte {offset}, but the file ends at byte {}",
                 self.bytes.len()
             ))),
         }
     }
 
-    /// The next `length` bytes, `what` saying what they should be.
-    pub fn take(&mut self, length: u64, what: &str) -> Result<&'a [u8], Fault> {
-        let taken = usize::try_from(length)
+    /// Reads `length` bytes. `item` names the expected content in errors.
+    pub fn take(&mut self, length: u64, item: &str) -> Result<&'a [u8], Fault> {
+        let bytes = usize::try_from(length)
             .ok()
             .and_then(|length| self.bytes.get(self.position..self.position.checked_add(length)?));
-        match taken {
-            Some(taken) => {
-                self.position += taken.len();
-                Ok(taken)
+        match bytes {
+            Some(bytes) => {
+                self.position += bytes.len();
+                Ok(bytes)
             }
             None => Err(Fault::byte(
                 self.position,
-                format!("{what} needs {length} bytes, but the file has {} more", self.left()),
+                format!("{item} takes {length} bytes, but only {} remain in the file", self.left()),
             )),
         }
     }
 
-    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Fault> {
+    fn array<const N: usize>(&mut self, item: &str) -> Result<[u8; N], Fault> {
         let mut out = [0; N];
-        out.copy_from_slice(self.take(N as u64, what)?);
+        out.copy_from_slice(self.take(N as u64, item)?);
         if self.big_endian {
             out.reverse();
         }
         Ok(out)
     }
 
-    /// The next number.
-    pub fn u8(&mut self, what: &str) -> Result<u8, Fault> {
-        Ok(u8::from_le_bytes(self.array(what)?))
+    /// Reads a `u8`.
+    pub fn u8(&mut self, item: &str) -> Result<u8, Fault> {
+        Ok(u8::from_le_bytes(self.array(item)?))
     }
 
-    /// The next number.
-    pub fn u16(&mut self, what: &str) -> Result<u16, Fault> {
-        Ok(u16::from_le_bytes(self.array(what)?))
+    /// Reads a `u16`.
+    pub fn u16(&mut self, item: &str) -> Result<u16, Fault> {
+        Ok(u16::from_le_bytes(self.array(item)?))
     }
 
-    /// The next number.
-    pub fn u32(&mut self, what: &str) -> Result<u32, Fault> {
-        Ok(u32::from_le_bytes(self.array(what)?))
+    /// Reads a `u32`.
+    pub fn u32(&mut self, item: &str) -> Result<u32, Fault> {
+        Ok(u32::from_le_bytes(self.array(item)?))
     }
 
-    /// The next number.
-    pub fn u64(&mut self, what: &str) -> Result<u64, Fault> {
-        Ok(u64::from_le_bytes(self.array(what)?))
+    /// Reads a `u64`.
+    pub fn u64(&mut self, item: &str) -> Result<u64, Fault> {
+        Ok(u64::from_le_bytes(self.array(item)?))
     }
 
-    /// The next `length` bytes as text.
-    pub fn text(&mut self, length: u64, what: &str) -> Result<&'a str, Fault> {
+    /// Reads `length` bytes of UTF-8 text.
+    pub fn text(&mut self, length: u64, item: &str) -> Result<&'a str, Fault> {
         let start = self.position;
-        let bytes = self.take(length, what)?;
+        let bytes = self.take(length, item)?;
         std::str::from_utf8(bytes)
-            .map_err(|error| Fault::byte(start + error.valid_up_to(), format!("{what} is not UTF-8")))
+            .map_err(|error| Fault::byte(start + error.valid_up_to(), format!("{item} is not valid UTF-8")))
     }
 }

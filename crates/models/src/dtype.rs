@@ -1,4 +1,4 @@
-//! Element types of tensors: name, ggml number, elements in a block and bytes of a block.
+//! Element types of tensors: name, ggml type number, elements per block and bytes per block.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ macro_rules! dtypes {
         ggml { $($variant:ident $name:literal $format:ident;)* }
         others { $($other:ident $other_name:literal $block:literal $bytes:literal;)* }
     ) => {
-        /// The type of a tensor's elements.
+        /// Element type of a tensor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "the names are those of the formats")]
+        #[allow(missing_docs, reason = "the variants are named after the formats")]
         pub enum Dtype {
             $($variant,)*
             $($other,)*
-            /// A number the table does not know; its size is not known either.
+            /// Unknown type number; its size is unknown too.
             Unknown(u32),
         }
 
         const TABLE: &[Row] = &[
-            $(Row::of(Dtype::$variant, $name, &formats::$format),)*
+            $(Row::new(Dtype::$variant, $name, &formats::$format),)*
             $(Row { dtype: Dtype::$other, name: $other_name, ggml: None, block: $block, bytes: $bytes },)*
         ];
     };
@@ -35,7 +35,7 @@ struct Row {
 }
 
 impl Row {
-    const fn of(dtype: Dtype, name: &'static str, format: &Format) -> Row {
+    const fn new(dtype: Dtype, name: &'static str, format: &Format) -> Row {
         Row {
             dtype,
             name,
@@ -49,8 +49,8 @@ impl Row {
     }
 }
 
-// ggml's types are those of the contract quantization-v1; the others are not block formats of ggml. Those from INT2 on are
-// numbers that SafeTensors files hold packed into words, their scales apart: NF4 and FP4 are the two tables of bitsandbytes.
+// The sizes of ggml types come from the contract quantization-v1. INT2 to FP4 are packed into words in SafeTensors files, with
+// separate scales; NF4 and FP4 are the two codebooks of bitsandbytes.
 dtypes! {
     ggml {
         F32 "F32" F32;
@@ -116,24 +116,24 @@ dtypes! {
     }
 }
 
-/// What a ggml type number stands for.
+/// Meaning of a ggml type number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GgmlType {
-    /// A type that files may use.
+    /// Supported type.
     Known(Dtype),
-    /// A type ggml has taken back; no file may use it.
+    /// Type that was removed from ggml; files must not use it.
     Removed,
-    /// A number newer than this table.
+    /// Number that is not in the table, presumably newer.
     Unknown,
 }
 
 impl Dtype {
-    /// Every type of the table.
+    /// Iterates over all known types.
     pub fn all() -> impl Iterator<Item = Dtype> {
         TABLE.iter().map(|row| row.dtype)
     }
 
-    /// What the ggml type `id` stands for.
+    /// Looks up a ggml type number.
     pub fn from_ggml(id: u32) -> GgmlType {
         match (id, TABLE.iter().find(|row| row.ggml == Some(id))) {
             (_, Some(row)) => GgmlType::Known(row.dtype),
@@ -142,12 +142,12 @@ impl Dtype {
         }
     }
 
-    /// The type with this name, in any case: `q4_k`, `BF16`.
+    /// Looks up a type by name, ignoring case: `q4_k`, `BF16`.
     pub fn from_name(name: &str) -> Option<Dtype> {
         TABLE.iter().find(|row| row.name.eq_ignore_ascii_case(name)).map(|row| row.dtype)
     }
 
-    /// The number ggml gives this type.
+    /// Returns the ggml type number.
     pub fn ggml(self) -> Option<u32> {
         match self {
             Dtype::Unknown(id) => Some(id),
@@ -155,13 +155,13 @@ impl Dtype {
         }
     }
 
-    /// Elements in a block and bytes of a block; none for a type of unknown size.
+    /// Returns elements per block and bytes per block; `None` for [`Dtype::Unknown`].
     pub fn block(self) -> Option<(u64, u64)> {
         self.row().map(|row| (row.block, row.bytes))
     }
 
-    /// Bytes of `elements` elements that fill whole blocks; none when they don't, when the type's size
-    /// is unknown, or when the result does not fit.
+    /// Returns the size of `elements` elements in bytes; `None` if they do not fill whole blocks, the size of
+    /// the type is unknown, or the result overflows.
     pub fn bytes(self, elements: u64) -> Option<u64> {
         in_blocks(elements, self.block()?)
     }
@@ -171,8 +171,8 @@ impl Dtype {
     }
 }
 
-/// Bytes of `elements` elements in blocks of so many elements and bytes; none when they don't fill whole blocks, or when the
-/// result does not fit.
+/// Returns the size in bytes of `elements` elements, given elements per block and bytes per block; `None` if they do not fill
+/// whole blocks or the result overflows.
 pub fn in_blocks(elements: u64, (block, bytes): (u64, u64)) -> Option<u64> {
     if elements.is_multiple_of(block) { (elements / block).checked_mul(bytes) } else { None }
 }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ggml_number_is_known_removed_or_unknown() {
+    fn ggml_numbers_are_known_or_removed_up_to_the_newest() {
         let removed = [4, 5, 31, 32, 33, 36, 37, 38];
         for id in 0..=42 {
             match Dtype::from_ggml(id) {
@@ -209,11 +209,11 @@ mod tests {
         for dtype in Dtype::all() {
             assert_eq!(Dtype::from_name(&dtype.to_string().to_lowercase()), Some(dtype));
         }
-        assert_eq!(Dtype::from_name("Q4_K_M"), None, "a recipe is not a type");
+        assert_eq!(Dtype::from_name("Q4_K_M"), None, "a quantization mix is not a type");
     }
 
     #[test]
-    fn a_row_that_does_not_fill_its_blocks_has_no_size() {
+    fn partial_blocks_have_no_size() {
         assert_eq!(Dtype::Q8_0.bytes(64), Some(68));
         assert_eq!(Dtype::Q8_0.bytes(33), None);
         assert_eq!(Dtype::Q4K.bytes(256), Some(144));

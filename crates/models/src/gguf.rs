@@ -1,105 +1,113 @@
-//! The header of a GGUF file, versions 2 and 3, either byte order: metadata and the list of tensors.
-//! Long arrays (the vocabulary) are stepped over, not kept; tensor data is never read. Nothing the
-//! header claims is believed before the bytes for it are seen.
+//! Headers of GGUF files, versions 2 and 3, in either byte order: metadata and list of tensors. Long
+//! arrays, such as the vocabulary, are skipped; tensor data is never read. Every length in the header is
+//! validated against the available bytes.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::cursor::Cursor;
+use super::dimensions::MAX_LAYERS;
 use super::dtype::{Dtype, GgmlType, in_blocks};
-use super::fault::{Fault, quoted};
-use super::hyper::MOST_LAYERS;
+use super::error::{Fault, format_count, quoted};
 use super::{Tensor, layout};
 
-/// The first four bytes of every GGUF file.
+/// Magic number of GGUF files.
 pub const MAGIC: [u8; 4] = *b"GGUF";
 
-const MOST_DIMS: u32 = 4;
+const MAX_DIMS: u32 = 4;
 const DEFAULT_ALIGNMENT: u64 = 32;
-/// The longest key the format allows, and the longest text worth keeping.
-const MOST_TEXT: u64 = 65535;
+/// Maximum length of a key in the format, and of strings that are kept, in bytes.
+const MAX_TEXT_BYTES: u64 = 65535;
 
-/// What the front of one GGUF file says.
+/// Header of one GGUF file.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// Format version, 2 or 3.
     pub version: u32,
-    /// Whether numbers are stored with the highest byte first.
+    /// Byte order of the file.
     pub big_endian: bool,
-    /// All keys, in order of their names.
+    /// Metadata, sorted by key.
     pub metadata: Metadata,
-    /// All tensors, in the file's order.
+    /// All tensors in file order.
     pub tensors: Vec<Tensor>,
-    /// What is odd but not wrong.
+    /// Warnings about unusual but valid content.
     pub warnings: Vec<String>,
 }
 
-/// The metadata of a GGUF file by key.
+/// Metadata of a GGUF file by key.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata(BTreeMap<String, Value>);
 
-/// A metadata value.
+/// Metadata value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// An integer of any width and sign; i128 holds both u64 and i64.
+    /// Integer of any width and sign.
     Integer(i128),
-    /// A number with a fraction.
+    /// Floating-point number.
     Float(f64),
-    /// True or false.
+    /// Boolean.
     Bool(bool),
-    /// Text.
+    /// String.
     Text(String),
-    /// Text too long to be a property of the model, such as a whole tokenizer; only its length is kept.
+    /// Length in bytes of a string too long to be a property of the model, such as a tokenizer.
     LongText(u64),
-    /// An array: how many elements, and the elements themselves when they are whole numbers or truth
-    /// values and few enough to be one per layer.
+    /// Array. Elements are only kept if they are integers or booleans, and not more than the maximum number
+    /// of layers.
     Array {
         /// Number of elements.
         length: u64,
-        /// The elements, true as 1.
+        /// Elements, with true as 1.
         integers: Option<Vec<i128>>,
     },
 }
 
 impl Metadata {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
     }
 
-    /// All keys with their values.
+    /// Iterates over keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The text of a key; an error when it holds something else.
+    /// Returns the string of a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value is not a string, or too long.
     pub fn text(&self, key: &str) -> Result<Option<&str>, Fault> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text)),
             Some(Value::LongText(length)) => {
-                Err(Fault::field(key, format!("must have at most {MOST_TEXT} bytes, but has {length}")))
+                Err(Fault::field(key, format!("expected at most {MAX_TEXT_BYTES} bytes, found {length}")))
             }
-            Some(_) => Err(Fault::field(key, "must be a string")),
+            Some(_) => Err(Fault::field(key, "expected a string")),
         }
     }
 
-    /// The whole number, zero or more, of a key; an error when it holds something else.
+    /// Returns the non-negative integer of a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value is not an integer, or negative.
     pub fn count(&self, key: &str) -> Result<Option<u64>, Fault> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Integer(number)) => u64::try_from(*number)
                 .map(Some)
-                .map_err(|_| Fault::field(key, format!("must not be negative, but is {number}"))),
-            Some(_) => Err(Fault::field(key, "must be a whole number")),
+                .map_err(|_| Fault::field(key, format!("expected a non-negative integer, found {number}"))),
+            Some(_) => Err(Fault::field(key, "expected an integer")),
         }
     }
 }
 
-/// Reads the header at the front of `bytes`, which may end anywhere behind it.
+/// Parses the header at the start of `bytes`, which may be truncated after it.
 pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let mut cursor = Cursor::new(bytes);
     if cursor.take(4, "the magic")? != MAGIC {
-        return Err(Fault::byte(0, "not a GGUF file: it does not begin with \"GGUF\""));
+        return Err(Fault::byte(0, "not a GGUF file; expected it to start with \"GGUF\""));
     }
     let version = read_version(&mut cursor)?;
     let tensor_count = cursor.u64("the tensor count")?;
@@ -111,8 +119,8 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let infos = read_infos(&mut cursor, tensor_count)?;
     let data_start = (cursor.position() as u64)
         .checked_next_multiple_of(alignment)
-        .ok_or_else(|| Fault::field("general.alignment", "moves the data past any file's end"))?;
-    let mut unknown: BTreeMap<u32, (u64, String)> = BTreeMap::new();
+        .ok_or_else(|| Fault::field("general.alignment", "too large: the data offset overflows"))?;
+    let mut unknown: BTreeMap<u32, (usize, String)> = BTreeMap::new();
     let mut tensors = Vec::with_capacity(infos.len());
     for info in infos {
         if let Dtype::Unknown(id) = info.dtype {
@@ -121,26 +129,24 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
         tensors.push(place(info, data_start, alignment)?);
     }
     for (id, (count, first)) in unknown {
-        warnings.push(format!(
-            "{count} tensor(s) of unknown ggml type {id}, the first {first}: their size is not known"
-        ));
+        warnings.push(format!("{} of unknown ggml type {id} and size (first: {first})", format_count(count)));
     }
     let layout = layout::check(&tensors, data_start, bytes.len() as u64, alignment)?;
-    if let Some(behind) = layout.gap {
-        warnings.push(format!("unused bytes between tensors, the first before {behind}"));
+    if let Some(tensor) = layout.gap {
+        warnings.push(format!("unused bytes between tensors (first: before {tensor})"));
     }
     warnings.extend(layout.warnings);
     Ok(Header { version, big_endian: cursor.big_endian, metadata, tensors, warnings })
 }
 
-/// Format version, and with it the byte order.
+/// Reads the format version and sets the byte order of the cursor.
 pub fn read_version(cursor: &mut Cursor) -> Result<u32, Fault> {
     let version = cursor.u32("the version")?;
     cursor.big_endian = version != 0 && version & 0xffff == 0;
     let version = if cursor.big_endian { version.swap_bytes() } else { version };
     match version {
         2 | 3 => Ok(version),
-        _ => Err(Fault::byte(4, format!("GGUF version {version} is not supported (2 and 3 are)"))),
+        _ => Err(Fault::byte(4, format!("unsupported GGUF version {version}; expected 2 or 3"))),
     }
 }
 
@@ -149,24 +155,22 @@ fn read_metadata(cursor: &mut Cursor, count: u64) -> Result<Metadata, Fault> {
     for index in 0..count {
         let start = cursor.position();
         let key = read_name(cursor, "a metadata key")
-            .map_err(|fault| Fault { what: format!("key {index} of {count}: {}", fault.what), ..fault })?;
-        let value = read_value(cursor).map_err(|fault| Fault {
-            what: format!("key {index} of {count}, {}: {}", quoted(key), fault.what),
-            ..fault
-        })?;
+            .map_err(|fault| fault.context(format_args!("key {index} of {count}")))?;
+        let value = read_value(cursor)
+            .map_err(|fault| fault.context(format_args!("key {index} of {count}, {}", quoted(key))))?;
         if metadata.insert(key.to_owned(), value).is_some() {
-            return Err(Fault::byte(start, format!("key {} is there twice", quoted(key))));
+            return Err(Fault::byte(start, format!("duplicate key {}", quoted(key))));
         }
     }
     Ok(Metadata(metadata))
 }
 
-fn read_name<'a>(cursor: &mut Cursor<'a>, what: &str) -> Result<&'a str, Fault> {
+fn read_name<'a>(cursor: &mut Cursor<'a>, item: &str) -> Result<&'a str, Fault> {
     let start = cursor.position();
     match cursor.u64("the length of a name")? {
-        length @ 0..=MOST_TEXT => cursor.text(length, what),
+        length @ 0..=MAX_TEXT_BYTES => cursor.text(length, item),
         length => {
-            Err(Fault::byte(start, format!("{what} of {length} bytes, but at most {MOST_TEXT} are allowed")))
+            Err(Fault::byte(start, format!("{item} has {length} bytes; expected at most {MAX_TEXT_BYTES}")))
         }
     }
 }
@@ -175,9 +179,9 @@ fn read_value(cursor: &mut Cursor) -> Result<Value, Fault> {
     let kind = Kind::read(cursor)?;
     match kind {
         Kind::Text => {
-            let length = cursor.u64("a string's length")?;
+            let length = cursor.u64("the length of a string")?;
             let text = cursor.text(length, "a string")?;
-            Ok(if length > MOST_TEXT { Value::LongText(length) } else { Value::Text(text.to_owned()) })
+            Ok(if length > MAX_TEXT_BYTES { Value::LongText(length) } else { Value::Text(text.to_owned()) })
         }
         Kind::Array => read_array(cursor),
         Kind::Float(width) => Ok(Value::Float(match width {
@@ -192,13 +196,13 @@ fn read_value(cursor: &mut Cursor) -> Result<Value, Fault> {
 fn read_array(cursor: &mut Cursor) -> Result<Value, Fault> {
     let start = cursor.position();
     let kind = Kind::read(cursor)?;
-    let length = cursor.u64("an array's length")?;
+    let length = cursor.u64("the length of an array")?;
     let integers = match kind {
-        Kind::Array => return Err(Fault::byte(start, "arrays of arrays are not supported")),
+        Kind::Array => return Err(Fault::byte(start, "nested arrays are not supported")),
         Kind::Text => {
             for _ in 0..length {
-                let length = cursor.u64("a string's length")?;
-                cursor.take(length, "a string of an array")?;
+                let length = cursor.u64("the length of a string")?;
+                cursor.take(length, "an array element")?;
             }
             None
         }
@@ -206,7 +210,7 @@ fn read_array(cursor: &mut Cursor) -> Result<Value, Fault> {
             cursor.take(length.saturating_mul(width), "an array")?;
             None
         }
-        Kind::Bool | Kind::Unsigned(_) | Kind::Signed(_) if length <= MOST_LAYERS => {
+        Kind::Bool | Kind::Unsigned(_) | Kind::Signed(_) if length <= MAX_LAYERS => {
             Some((0..length).map(|_| read_integer(cursor, kind)).collect::<Result<_, _>>()?)
         }
         Kind::Bool => {
@@ -222,25 +226,25 @@ fn read_array(cursor: &mut Cursor) -> Result<Value, Fault> {
 }
 
 fn read_integer(cursor: &mut Cursor, kind: Kind) -> Result<i128, Fault> {
-    const WHAT: &str = "a number";
+    const ITEM: &str = "a number";
     let start = cursor.position();
     Ok(match kind {
-        Kind::Bool => match cursor.u8("a truth value")? {
+        Kind::Bool => match cursor.u8("a boolean")? {
             byte @ (0 | 1) => byte.into(),
-            byte => return Err(Fault::byte(start, format!("a truth value is 0 or 1, but this is {byte}"))),
+            byte => return Err(Fault::byte(start, format!("invalid boolean {byte}; expected 0 or 1"))),
         },
-        Kind::Unsigned(1) => cursor.u8(WHAT)?.into(),
-        Kind::Unsigned(2) => cursor.u16(WHAT)?.into(),
-        Kind::Unsigned(4) => cursor.u32(WHAT)?.into(),
-        Kind::Signed(1) => cursor.u8(WHAT)?.cast_signed().into(),
-        Kind::Signed(2) => cursor.u16(WHAT)?.cast_signed().into(),
-        Kind::Signed(4) => cursor.u32(WHAT)?.cast_signed().into(),
-        Kind::Signed(_) => cursor.u64(WHAT)?.cast_signed().into(),
-        Kind::Unsigned(_) | Kind::Float(_) | Kind::Text | Kind::Array => cursor.u64(WHAT)?.into(),
+        Kind::Unsigned(1) => cursor.u8(ITEM)?.into(),
+        Kind::Unsigned(2) => cursor.u16(ITEM)?.into(),
+        Kind::Unsigned(4) => cursor.u32(ITEM)?.into(),
+        Kind::Signed(1) => cursor.u8(ITEM)?.cast_signed().into(),
+        Kind::Signed(2) => cursor.u16(ITEM)?.cast_signed().into(),
+        Kind::Signed(4) => cursor.u32(ITEM)?.cast_signed().into(),
+        Kind::Signed(_) => cursor.u64(ITEM)?.cast_signed().into(),
+        Kind::Unsigned(_) | Kind::Float(_) | Kind::Text | Kind::Array => cursor.u64(ITEM)?.into(),
     })
 }
 
-/// The type of a metadata value, with its width in bytes.
+/// Type of a metadata value, with its width in bytes.
 #[derive(Clone, Copy)]
 enum Kind {
     Unsigned(u64),
@@ -254,7 +258,7 @@ enum Kind {
 impl Kind {
     fn read(cursor: &mut Cursor) -> Result<Kind, Fault> {
         let start = cursor.position();
-        Ok(match cursor.u32("a value's type")? {
+        Ok(match cursor.u32("the type of a value")? {
             0 => Kind::Unsigned(1),
             1 => Kind::Signed(1),
             2 => Kind::Unsigned(2),
@@ -268,7 +272,7 @@ impl Kind {
             10 => Kind::Unsigned(8),
             11 => Kind::Signed(8),
             12 => Kind::Float(8),
-            id => return Err(Fault::byte(start, format!("{id} is not a value type (0 to 12 are)"))),
+            id => return Err(Fault::byte(start, format!("unknown value type {id}; expected 0 to 12"))),
         })
     }
 }
@@ -278,11 +282,11 @@ fn alignment(metadata: &Metadata) -> Result<u64, Fault> {
     match metadata.count(KEY)? {
         None => Ok(DEFAULT_ALIGNMENT),
         Some(alignment) if alignment.is_power_of_two() && alignment <= 1 << 31 => Ok(alignment),
-        Some(alignment) => Err(Fault::field(KEY, format!("must be a power of two, but is {alignment}"))),
+        Some(alignment) => Err(Fault::field(KEY, format!("expected a power of two, found {alignment}"))),
     }
 }
 
-/// A tensor's entry, before its place in the file is known.
+/// Entry of a tensor with an offset relative to the start of the data.
 #[derive(Debug)]
 pub struct Info {
     start: usize,
@@ -293,40 +297,38 @@ pub struct Info {
 }
 
 fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, Fault> {
-    /// An empty name, no dimensions, a type and an offset.
-    const SMALLEST: usize = 8 + 4 + 4 + 8;
-    let likely = usize::try_from(count).unwrap_or(usize::MAX).min(cursor.left() / SMALLEST);
-    let mut infos = Vec::with_capacity(likely);
-    let mut names = HashSet::with_capacity(likely);
+    /// Size of an entry with an empty name and no dimensions: lengths, type and offset.
+    const MIN_ENTRY_BYTES: usize = 8 + 4 + 4 + 8;
+    let capacity = usize::try_from(count).unwrap_or(usize::MAX).min(cursor.left() / MIN_ENTRY_BYTES);
+    let mut infos = Vec::with_capacity(capacity);
+    let mut names = HashSet::with_capacity(capacity);
     for index in 0..count {
         let start = cursor.position();
-        let name = read_name(cursor, "a tensor's name")
-            .map_err(|fault| Fault { what: format!("tensor {index} of {count}: {}", fault.what), ..fault })?;
-        let info = read_info(cursor, start, name).map_err(|fault| Fault {
-            what: format!("tensor {index} of {count}, {}: {}", quoted(name), fault.what),
-            ..fault
-        })?;
+        let name = read_name(cursor, "a tensor name")
+            .map_err(|fault| fault.context(format_args!("tensor {index} of {count}")))?;
+        let info = read_info(cursor, start, name)
+            .map_err(|fault| fault.context(format_args!("tensor {index} of {count}, {}", quoted(name))))?;
         if !names.insert(name) {
-            return Err(Fault::byte(start, format!("tensor {} is there twice", quoted(name))));
+            return Err(Fault::byte(start, format!("duplicate tensor {}", quoted(name))));
         }
         infos.push(info);
     }
     Ok(infos)
 }
 
-/// A tensor's entry behind its name.
+/// Reads the entry of a tensor after its name. `start` is the offset of the entry, for errors.
 pub fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, Fault> {
     let at = cursor.position();
     let rank = cursor.u32("the number of dimensions")?;
-    if rank > MOST_DIMS {
-        return Err(Fault::byte(at, format!("{rank} dimensions, but at most {MOST_DIMS} are allowed")));
+    if rank > MAX_DIMS {
+        return Err(Fault::byte(at, format!("found {rank} dimensions; expected at most {MAX_DIMS}")));
     }
     let mut dims = Vec::with_capacity(rank as usize);
     for _ in 0..rank {
         let at = cursor.position();
         let dim = cursor.u64("a dimension")?;
         if dim > i64::MAX as u64 {
-            return Err(Fault::byte(at, format!("dimension {} is negative", dim.cast_signed())));
+            return Err(Fault::byte(at, format!("negative dimension {}", dim.cast_signed())));
         }
         dims.push(dim);
     }
@@ -337,29 +339,32 @@ pub fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, 
         GgmlType::Known(dtype) => dtype,
         GgmlType::Unknown => Dtype::Unknown(id),
         GgmlType::Removed => {
-            return Err(Fault::byte(at, format!("ggml type {id} was removed from the format")));
+            return Err(Fault::byte(
+                at,
+                format!("invalid ggml type {id}, which was removed from the format"),
+            ));
         }
     };
     let offset = cursor.u64("the offset")?;
     Ok(Info { start, name: name.to_owned(), dtype, dims, offset })
 }
 
-/// What is wrong with the numbers of a tensor's entry.
+/// Violation in the entry of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misplaced {
-    /// The product of the dimensions does not fit.
+    /// The product of the dimensions overflows.
     Dimensions,
-    /// A row of so many elements does not fill blocks of so many.
+    /// The row length is not a multiple of the block length.
     Row(u64, u64),
-    /// The number of bytes does not fit.
+    /// The size in bytes overflows.
     Size,
     /// The offset is not a multiple of the alignment.
     Unaligned,
-    /// The place in the file does not fit.
+    /// The offset in the file overflows.
     Offset,
 }
 
-/// Where a tensor begins in a file whose data begins at `data_start`, and how many bytes it has if its blocks are known.
+/// Returns the offset of a tensor in a file whose data begins at `data_start`, and its size in bytes if the block size is known.
 pub fn extent(
     dims: &[u64],
     block: Option<(u64, u64)>,
@@ -387,18 +392,18 @@ pub fn extent(
 fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, Fault> {
     let extent = extent(&info.dims, info.dtype.block(), info.offset, data_start, alignment);
     let (offset, bytes) = extent.map_err(|misplaced| {
-        let what = match misplaced {
+        let message = match misplaced {
             Misplaced::Dimensions => "dimensions overflow".to_owned(),
             Misplaced::Row(row, block) => {
-                format!("a row of {row} elements does not fill blocks of {block} ({})", info.dtype)
+                format!("row length {row} is not a multiple of the {} block length {block}", info.dtype)
             }
-            Misplaced::Size => "its size overflows".to_owned(),
+            Misplaced::Size => "size overflows".to_owned(),
             Misplaced::Unaligned => {
                 format!("offset {} is not a multiple of the alignment {alignment}", info.offset)
             }
-            Misplaced::Offset => "its offset overflows".to_owned(),
+            Misplaced::Offset => "offset overflows".to_owned(),
         };
-        Fault::byte(info.start, format!("tensor {}: {what}", quoted(&info.name)))
+        Fault::byte(info.start, format!("tensor {}: {message}", quoted(&info.name)))
     })?;
     Ok(Tensor { name: info.name, dtype: info.dtype, dims: info.dims, offset, bytes, file: 0, beside: None })
 }

@@ -1,21 +1,21 @@
-//! Where tensors lie in a file: no two share bytes, none points nowhere, and a file that ends too
-//! early is told apart from one whose header is wrong.
+//! Validates the positions of tensors in a file: tensors must not overlap, and a truncated file is
+//! distinguished from a wrong header.
 
 use super::Tensor;
-use super::fault::{Fault, quoted};
+use super::error::{Fault, format_count, quoted};
 
-/// What the places of one file's tensors come to.
+/// Summary of the positions of the tensors of one file.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Where the last tensor ends.
+    /// End of the last tensor, as a byte offset.
     pub end: u64,
-    /// The first tensor with bytes before it that are no tensor's.
+    /// Name of the first tensor that is preceded by unused bytes.
     pub gap: Option<String>,
-    /// A file cut short is still good for everything but its weights.
+    /// A truncated file yields a warning, since its headers are still usable.
     pub warnings: Vec<String>,
 }
 
-/// Checks the places of one file's tensors. The data begins at `data_start`, tensors are padded to
+/// Checks the positions of the tensors of one file, whose data begins at `data_start` and is padded to
 /// `alignment`.
 pub(super) fn check(
     tensors: &[Tensor],
@@ -26,39 +26,39 @@ pub(super) fn check(
     let mut order: Vec<&Tensor> = tensors.iter().filter(|tensor| tensor.bytes != Some(0)).collect();
     order.sort_by_key(|tensor| tensor.offset);
 
-    // Where the next tensor begins in a file without gaps; none behind a tensor of unknown size.
+    // Start of the next tensor in a file without gaps; `None` after a tensor of unknown size.
     let mut expected = Some(data_start);
     let mut end = data_start;
     let mut gap = None;
     for tensor in &order {
-        let fault = |what: String| Fault::file(format!("tensor {}: {what}", quoted(&tensor.name)));
+        let fault = |message: String| Fault::file(format!("tensor {}: {message}", quoted(&tensor.name)));
         if tensor.offset < end {
-            return Err(fault(format!("begins at byte {}, inside the tensor before it", tensor.offset)));
+            return Err(fault(format!("overlaps the preceding tensor at byte {}", tensor.offset)));
         }
         if expected.is_some_and(|expected| tensor.offset > expected) {
             if tensor.offset >= file_length {
                 return Err(fault(format!(
-                    "begins at byte {}, but the file ends at byte {file_length}",
+                    "starts at byte {}, but the file ends at byte {file_length}",
                     tensor.offset
                 )));
             }
             gap.get_or_insert_with(|| quoted(&tensor.name));
         }
-        // Of a tensor of unknown size at least its first byte is its own.
+        // A tensor of unknown size occupies at least one byte.
         end = tensor
             .offset
             .checked_add(tensor.bytes.unwrap_or(1))
-            .ok_or_else(|| fault("ends past the largest offset there is".to_owned()))?;
+            .ok_or_else(|| fault("end offset overflows".to_owned()))?;
         expected = tensor.bytes.and_then(|_| end.checked_next_multiple_of(alignment));
     }
 
     let mut warnings = Vec::new();
     if end > file_length {
-        let cut = order.iter().filter(|t| t.offset + t.bytes.unwrap_or(1) > file_length).count();
+        let truncated = order.iter().filter(|t| t.offset + t.bytes.unwrap_or(1) > file_length).count();
         warnings.push(format!(
-            "the file is cut short: {} of {end} bytes are missing, and with them data of {cut} of {} tensors",
+            "truncated file: {} of {end} bytes are missing, including data of {truncated} of {}",
             end - file_length,
-            tensors.len()
+            format_count(tensors.len())
         ));
     }
     Ok(Layout { end, gap, warnings })

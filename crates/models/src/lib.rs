@@ -1,138 +1,138 @@
-//! Models from files: what tensors they hold and what a token's way through them costs in matrix
-//! products. Headers only; the weights are mapped, not read.
+//! Readers of model files. A [`Model`] lists the tensors of its files and the operations that one token
+//! needs. Only headers are parsed; weights are memory-mapped and not read.
 
 mod apr;
 mod architecture;
-mod config;
 mod cursor;
+mod declared;
+mod dimensions;
 mod dtype;
-mod family;
-mod fault;
+mod error;
 mod gguf;
-mod hyper;
+mod gguf_config;
+mod hf_config;
 mod layout;
-mod metadata;
-mod mix;
-mod names;
+mod multimodal;
 pub mod onnx;
 mod open;
 mod operation;
 mod packed;
+mod quant_mix;
+mod quirks;
 mod registry;
 mod safetensors;
-mod stated;
-mod tower;
+mod tensor_names;
 
 use std::path::PathBuf;
 
 pub use architecture::{Architecture, Basis};
-pub use config::MODEL_TYPES;
-pub use dtype::{Dtype, GgmlType};
-pub use fault::{Error, Fault, Place};
-pub use hyper::{
-    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Recurrence, Width,
+pub use declared::{DeclaredLayers, LayerMemory};
+pub use dimensions::{
+    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MAX_LAYERS, Recurrence, Width,
 };
-pub use mix::{Mix, StoredAs};
-pub use names::{Kind, Role};
+pub use dtype::{Dtype, GgmlType};
+pub use error::{Error, Fault, Location};
+pub use hf_config::MODEL_TYPES;
 pub use operation::{Operation, Runs, State, Work};
+pub use quant_mix::{Mix, OperationStorage};
 pub use registry::{KNOWN, Known, by_name};
-pub use stated::{LooksBack, Stated};
+pub use tensor_names::{Kind, Role};
 
-/// A model as its files describe it.
+/// Model described by one or more files.
 #[derive(Debug)]
 pub struct Model {
-    /// How it is stored.
+    /// File format.
     pub format: Format,
-    /// The files with its tensors.
+    /// Files that contain the tensors.
     pub files: Vec<File>,
-    /// All tensors, file by file.
+    /// All tensors, grouped by file.
     pub tensors: Vec<Tensor>,
-    /// What it computes.
+    /// Dimensions and operations.
     pub architecture: Architecture,
-    /// The nodes, in a file that has them: their shapes depend on what goes in.
+    /// Nodes of an ONNX file; `None` for other formats.
     pub graph: Option<onnx::Graph>,
-    /// A few facts the files state about themselves, as text.
+    /// Descriptive metadata, such as name and license.
     pub summary: Vec<(String, String)>,
-    /// What is odd but not wrong, also what [`Architecture`] found.
+    /// Warnings of the reader and of [`Architecture`].
     pub warnings: Vec<String>,
 }
 
-/// How a model is stored.
+/// File format of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// GGUF of this version, in one or more files.
+    /// GGUF, one file or several parts.
     Gguf {
-        /// 2 or 3.
+        /// Format version, 2 or 3.
         version: u32,
-        /// Whether numbers are stored with the highest byte first.
+        /// Byte order of the file.
         big_endian: bool,
     },
-    /// SafeTensors, one file or shards with an index.
+    /// SafeTensors, one file or several shards.
     SafeTensors,
     /// APR version 2.
     Apr,
-    /// ONNX: a graph of nodes.
+    /// ONNX.
     Onnx,
-    /// A `config.json` alone: dimensions without weights.
+    /// A `config.json` without weights.
     Config,
 }
 
-/// One file of a model, mapped into memory.
+/// Memory-mapped file of a model.
 #[derive(Debug)]
 pub struct File {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     map: memmap2::Mmap,
 }
 
-/// One tensor of a model.
+/// Tensor of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
-    /// The type of its elements; of packed weights, that of the weights.
+    /// Element type. Packed weights have the type of the unpacked weights.
     pub dtype: Dtype,
-    /// Its dimensions, the slowest first: a matrix is rows, then columns. GGUF stores them the other way
-    /// round. Those of packed weights are the weights'.
+    /// Dimensions, slowest-varying first: rows, then columns (GGUF files store the reverse order). Packed
+    /// weights have the shape of the unpacked weights.
     pub dims: Vec<u64>,
-    /// Where its data begins, from the start of its file.
+    /// Offset of the data in bytes from the start of the file.
     pub offset: u64,
-    /// Bytes of its data; none when the type's size is unknown.
+    /// Size of the data in bytes; `None` if the size of the type is unknown.
     pub bytes: Option<u64>,
-    /// The file it is in, as an index into the model's list.
+    /// Index into [`Model::files`].
     pub file: usize,
-    /// The weights that these scales, zero points or tables belong to, as an index into the model's list: they take bytes, but
-    /// are no parameters.
+    /// Index of the weights that these scales, zero points or lookup tables belong to. Such tensors occupy
+    /// bytes, but are not parameters.
     pub beside: Option<usize>,
 }
 
 impl Tensor {
-    /// The number of its elements. The readers have checked that it fits.
+    /// Returns the number of elements. The readers reject tensors for which it overflows.
     pub fn elements(&self) -> u64 {
         elements(&self.dims).unwrap_or(u64::MAX)
     }
 
-    /// The number of parameters in it.
+    /// Returns the number of parameters, which is 0 for scales and other companions of packed weights.
     pub fn parameters(&self) -> u64 {
         if self.beside.is_some() { 0 } else { self.elements() }
     }
 
-    /// Its dimensions for people: `4096 x 1024`.
+    /// Formats the dimensions as `4096 x 1024`.
     pub fn shape(&self) -> String {
         match self.dims.as_slice() {
-            [] => "a single number".to_owned(),
+            [] => "scalar".to_owned(),
             dims => dims.iter().map(u64::to_string).collect::<Vec<_>>().join(" x "),
         }
     }
 }
 
 impl Model {
-    /// The stored bytes of a tensor; none when the file ends before they do or their size is unknown.
+    /// Returns the stored bytes of a tensor; `None` if the file is truncated or the size is unknown.
     pub fn data(&self, tensor: &Tensor) -> Option<&[u8]> {
         data(&self.files, tensor)
     }
 
-    /// The number of parameters of all tensors, or what the dimensions make where there are no tensors.
+    /// Returns the number of parameters of all tensors, or of the dimensions if there are no tensors.
     pub fn parameters(&self) -> u64 {
         match (&self.architecture.hyper, self.tensors.is_empty()) {
             (Some(hyper), true) => hyper.parameters(),
@@ -140,42 +140,41 @@ impl Model {
         }
     }
 
-    /// Bytes of all tensors; none when a type's size is unknown.
+    /// Returns the size of all tensors in bytes; `None` if the size of a type is unknown.
     pub fn bytes(&self) -> Option<u64> {
         self.tensors.iter().try_fold(0u64, |sum, tensor| Some(sum.saturating_add(tensor.bytes?)))
     }
 }
 
-/// The stored bytes of a tensor in these files.
 fn data<'a>(files: &'a [File], tensor: &Tensor) -> Option<&'a [u8]> {
     let start = usize::try_from(tensor.offset).ok()?;
     let end = start.checked_add(usize::try_from(tensor.bytes?).ok()?)?;
     files.get(tensor.file)?.map.get(start..end)
 }
 
-/// The product of all dimensions; none when it does not fit.
+/// Multiplies all dimensions; `None` on overflow.
 fn elements(dims: &[u64]) -> Option<u64> {
     dims.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim))
 }
 
-/// A sum that stays at the largest number instead of passing it: hostile headers can claim anything.
+/// Saturating sum, because hostile headers can contain arbitrary numbers.
 fn total(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-/// The readers themselves, over bytes, and their steps: for tests and proofs about hostile input, which need no file.
+/// Readers that parse byte slices, for tests, fuzzing and proofs.
 #[doc(hidden)]
 pub mod readers {
     pub use super::apr::{Fields, read as apr};
-    pub use super::config::read as config;
     pub use super::cursor::Cursor;
     pub use super::dtype::in_blocks;
     pub use super::gguf::{extent, read as gguf, read_info, read_version};
+    pub use super::hf_config::read as config;
     pub use super::open::{apr_architecture, gguf_architecture};
     pub use super::packed::unpack;
     pub use super::safetensors::{read as safetensors, read_index};
 
-    /// An ONNX file that is in memory.
+    /// Parses an ONNX file in memory.
     pub fn onnx(bytes: &[u8]) -> Result<super::onnx::Read, super::Fault> {
         super::onnx::read(prost::bytes::Bytes::copy_from_slice(bytes))
     }

@@ -1,5 +1,5 @@
-//! Opening a model: which format a file has is told by its content, and the files that belong to it
-//! (the other parts of a split model, shards, `config.json`) are found beside it.
+//! Opens a model: detects the format by content and finds related files (split parts, shards,
+//! `config.json`) in the same directory.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,38 +7,44 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::architecture::{Architecture, Basis};
-use super::fault::{Error, Fault, quoted};
-use super::stated::Stated;
-use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, onnx, packed, safetensors, tower};
+use super::declared::DeclaredLayers;
+use super::error::{Error, Fault, format_count, quoted};
+use super::{
+    File, Format, Model, Tensor, apr, gguf, gguf_config, hf_config, multimodal, onnx, packed, safetensors,
+};
 
 const CONFIG: &str = "config.json";
 const INDEX_END: &str = ".safetensors.index.json";
 
 impl Model {
-    /// Opens a model: a GGUF file (any part of a split one), a SafeTensors file or its index, an APR or ONNX
-    /// file, a `config.json`, or a directory with one of these.
+    /// Opens a GGUF file (any part of a split model), a SafeTensors file or its index, an APR or ONNX file,
+    /// a `config.json`, or a directory with one of these.
     ///
-    /// The files are mapped, not copied: nobody may write to them or cut them short while the model is open.
+    /// The files are memory-mapped: they must not be modified or truncated while the model is open.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read, violates its format, or is truncated.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
         let model = Model::open_headers(path)?;
-        // The data of a graph's weights may be in other files, and are never read.
+        // The weights of a graph may be in other files and are never read.
         if model.format == Format::Onnx {
             return Ok(model);
         }
         let missing = |tensor: &&Tensor| tensor.bytes.is_some() && model.data(tensor).is_none();
         let Some(first) = model.tensors.iter().find(missing) else { return Ok(model) };
         let count = model.tensors.iter().filter(missing).count();
-        let what = format!(
-            "the file is cut short: data of {count} of {} tensors are missing, the first {}; its headers alone can be read",
-            model.tensors.len(),
+        let message = format!(
+            "truncated file: data of {count} of {} is missing (first: {}); download the file again",
+            format_count(model.tensors.len()),
             quoted(&first.name)
         );
         let file = model.files.get(first.file).map_or(Path::new(""), |file| &file.path);
-        Err(Error::malformed(file)(Fault::file(what)))
+        Err(Error::malformed(file)(Fault::file(message)))
     }
 
-    /// The same of files that may end before their tensors do: what their headers say is enough for everything
-    /// but reading weights.
+    /// Opens a model like [`Model::open`], but accepts truncated files: the headers suffice unless weights
+    /// are read.
     pub fn open_headers(path: impl AsRef<Path>) -> Result<Model, Error> {
         let path = path.as_ref();
         let path = if path.is_dir() { find(path)? } else { path.to_owned() };
@@ -54,7 +60,7 @@ impl Model {
             },
             Content::Apr => open_apr(file),
             Content::Json => {
-                let map = config::object(&file.map).map_err(Error::malformed(&path))?;
+                let map = hf_config::object(&file.map).map_err(Error::malformed(&path))?;
                 if map.contains_key("weight_map") { open_index(&path) } else { open_config(&path, &map) }
             }
         }
@@ -63,16 +69,15 @@ impl Model {
 
 impl File {
     fn open(path: &Path) -> Result<File, Error> {
-        // Asked before it is opened: opening a pipe would wait for whoever writes to it.
+        // Opening a pipe would block until another process writes to it.
         let kind = std::fs::metadata(path).map_err(Error::io(path))?;
         if !kind.is_file() {
             return Err(Error::malformed(path)(Fault::file("not a regular file")));
         }
         let file = std::fs::File::open(path).map_err(Error::io(path))?;
-        // SAFETY: the bytes of a map are those of the file, so whoever modifies the file while it is mapped
-        // changes what a `&[u8]` refers to, and whoever cuts it short ends this process with a signal. No
-        // operating system can be asked to prevent that for a file of somebody else: that the file stays as
-        // it is is the condition stated at `Model::open`. Nothing here writes to it.
+        // SAFETY: this process never writes to the file. Modification or truncation by another process
+        // while it is mapped would be undefined behavior or raise a signal; no operating system can prevent
+        // that reliably, so `Model::open` requires that the file does not change.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(Error::io(path))?;
         Ok(File { path: path.to_owned(), map })
     }
@@ -86,39 +91,43 @@ enum Content {
     Json,
 }
 
-/// What a file is, told from its first bytes; ONNX has no mark, and its name tells in doubt.
+/// Detects the format from the first bytes. ONNX has no magic number, so the file extension decides when
+/// the content is ambiguous.
 fn detect(bytes: &[u8], named_onnx: bool) -> Result<Content, Fault> {
-    const ALLOWED: &str = "a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json";
+    const EXPECTED: &str =
+        "expected a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json";
     let known = [
         (b"PK\x03\x04".as_slice(), "a PyTorch or zip archive"),
         (b"\x80\x02".as_slice(), "a Python pickle"),
         (b"APRN".as_slice(), "an APR file of version 1"),
         (b"lmgg".as_slice(), "a ggml file older than GGUF"),
         (b"tjgg".as_slice(), "a ggml file older than GGUF"),
-        (b"version https://git-lfs".as_slice(), "a Git LFS pointer, not the file it points to"),
+        (b"version https://git-lfs".as_slice(), "a Git LFS pointer instead of the file (run `git lfs pull`)"),
     ];
     let length = bytes.first_chunk().map(|length| u64::from_le_bytes(*length));
     let text = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if bytes.is_empty() {
-        Err(Fault::file(format!("the file is empty; {ALLOWED} is needed")))
+        Err(Fault::file(format!("empty file; {EXPECTED}")))
     } else if bytes.starts_with(&gguf::MAGIC) {
         Ok(Content::Gguf)
     } else if apr::MAGICS.iter().any(|magic| bytes.starts_with(magic)) {
         Ok(Content::Apr)
-    } else if bytes.get(8) == Some(&b'{') && length.is_some_and(|length| length <= safetensors::MOST_HEADER) {
+    } else if bytes.get(8) == Some(&b'{')
+        && length.is_some_and(|length| length <= safetensors::MAX_HEADER_BYTES)
+    {
         Ok(Content::SafeTensors)
     } else if text == Some(&b'{') {
         Ok(Content::Json)
-    } else if let Some((_, what)) = known.iter().find(|(magic, _)| bytes.starts_with(magic)) {
-        Err(Fault::file(format!("this is {what}; {ALLOWED} is needed")))
+    } else if let Some((_, kind)) = known.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        Err(Fault::file(format!("unsupported format, {kind}; {EXPECTED}")))
     } else if named_onnx || onnx::looks_like(bytes) {
         Ok(Content::Onnx)
     } else {
-        Err(Fault::file(format!("not a model file; {ALLOWED} is needed")))
+        Err(Fault::file(format!("not a model file; {EXPECTED}")))
     }
 }
 
-/// The one model of a directory.
+/// Finds the only model of a directory.
 fn find(directory: &Path) -> Result<PathBuf, Error> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(Error::io(directory))? {
@@ -135,12 +144,12 @@ fn find(directory: &Path) -> Result<PathBuf, Error> {
             [] => {}
             [one] => return Ok(directory.join(one)),
             [first, second, ..] => {
-                let what = format!(
-                    "has several models, among them {} and {}: name one",
+                let message = format!(
+                    "ambiguous directory with several models, such as {} and {}; pass one of the files",
                     quoted(first),
                     quoted(second)
                 );
-                return Err(Error::malformed(directory)(Fault::file(what)));
+                return Err(Error::malformed(directory)(Fault::file(message)));
             }
         }
     }
@@ -148,11 +157,11 @@ fn find(directory: &Path) -> Result<PathBuf, Error> {
         return Ok(directory.join(CONFIG));
     }
     Err(Error::malformed(directory)(Fault::file(
-        "the directory has no .gguf, .safetensors, .apr or .onnx file and no config.json",
+        "no model in this directory; expected a .gguf, .safetensors, .apr or .onnx file or a config.json",
     )))
 }
 
-/// A name like `model-00002-of-00003.gguf`: what stands before the numbers, and the numbers.
+/// Splits a name like `model-00002-of-00003.gguf` into prefix, part number and number of parts.
 fn split_name(name: &str) -> Option<(&str, u64, u64)> {
     let (stem, _) = name.rsplit_once('.')?;
     let (rest, count) = stem.rsplit_once("-of-")?;
@@ -176,8 +185,8 @@ fn open_gguf(file: File) -> Result<Model, Error> {
         for mut tensor in header.tensors.drain(..) {
             tensor.file = index;
             if index > 0 && names.contains(&tensor.name) {
-                let what = format!("tensor {} is in another part too", quoted(&tensor.name));
-                return Err(Error::malformed(&file.path)(Fault::file(what)));
+                let message = format!("duplicate tensor {}, also in an earlier part", quoted(&tensor.name));
+                return Err(Error::malformed(&file.path)(Fault::file(message)));
             }
             tensors.push(tensor);
         }
@@ -188,12 +197,14 @@ fn open_gguf(file: File) -> Result<Model, Error> {
         }
         warnings.append(&mut header.warnings);
     }
-    let Some((first, header)) = parts.first() else { return Err(no_parts()) };
+    let Some((first, header)) = parts.first() else {
+        return Err(Error::malformed(Path::new(""))(Fault::file("a model without files")));
+    };
     let malformed = || Error::malformed(&first.path);
     let total = header.metadata.count("split.tensors.count").map_err(malformed())?;
     if let Some(total) = total.filter(|total| count.unwrap_or(0) > 1 && *total != tensors.len() as u64) {
-        let what = format!("says {total}, but the parts have {} tensors together", tensors.len());
-        return Err(malformed()(Fault::field("split.tensors.count", what)));
+        let message = format!("expected {total} tensors, found {} in all parts", tensors.len());
+        return Err(malformed()(Fault::field("split.tensors.count", message)));
     }
     let architecture = gguf_architecture(&header.metadata, &tensors).map_err(malformed())?;
     let summary = ["general.name", "general.size_label", "general.organization", "general.license"]
@@ -205,35 +216,32 @@ fn open_gguf(file: File) -> Result<Model, Error> {
     Ok(Model { files, tensors, summary, ..model(format, architecture, warnings) })
 }
 
-/// What a GGUF file's metadata and tensors make together.
+/// Derives the architecture from the metadata and tensors of a GGUF file.
 pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Result<Architecture, Fault> {
-    if let Some((hyper, assumed)) = metadata::hyper(metadata, tensors)? {
+    if let Some((hyper, assumed)) = gguf_config::hyper(metadata, tensors)? {
         let mut architecture = Architecture::of_family(hyper, tensors);
         architecture.warnings.extend(assumed);
         return Ok(architecture);
     }
-    if metadata.text("general.architecture")? == Some(tower::NAME) {
-        return tower::architecture(metadata, tensors);
+    if metadata.text("general.architecture")? == Some(multimodal::NAME) {
+        return multimodal::architecture(metadata, tensors);
     }
-    let stated = metadata::stated(metadata, tensors)?;
-    Ok(Architecture::of_tensors(metadata.text("general.architecture")?, tensors, stated.as_ref()))
+    let declared = gguf_config::declared_layers(metadata, tensors)?;
+    Ok(Architecture::of_tensors(metadata.text("general.architecture")?, tensors, declared.as_ref()))
 }
 
-fn no_parts() -> Error {
-    Error::malformed(Path::new(""))(Fault::file("a model without files"))
-}
-
-/// All parts of a split GGUF file, of which one has been read.
+/// Reads the remaining parts of a split GGUF file, of which one has been read.
 fn read_parts(file: File, header: gguf::Header, count: u64) -> Result<Vec<(File, gguf::Header)>, Error> {
     let given = file.path.clone();
     let name = given.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let prefix = match split_name(name) {
         Some((prefix, _, of)) if of == count => prefix,
         _ => {
-            let what = format!(
-                "is {count}, so the name must end in -00001-of-{count:05}.gguf to find the other parts"
+            let message = format!(
+                "cannot find the other {} parts; expected a file name that ends in -00001-of-{count:05}.gguf",
+                count - 1
             );
-            return Err(Error::malformed(&given)(Fault::field("split.count", what)));
+            return Err(Error::malformed(&given)(Fault::field("split.count", message)));
         }
     };
     let mut read = Some((file, header));
@@ -251,11 +259,11 @@ fn read_parts(file: File, header: gguf::Header, count: u64) -> Result<Vec<(File,
         for (key, expected) in [("split.count", count), ("split.no", number - 1)] {
             let found = header.metadata.count(key).map_err(Error::malformed(&path))?;
             if found != Some(expected) {
-                let found = found.map_or("is missing".to_owned(), |found| format!("is {found}"));
-                return Err(Error::malformed(&path)(Fault::field(
-                    key,
-                    format!("{found}, expected {expected}"),
-                )));
+                let message = match found {
+                    Some(found) => format!("expected {expected}, found {found}"),
+                    None => format!("missing; expected {expected}"),
+                };
+                return Err(Error::malformed(&path)(Fault::field(key, message)));
             }
         }
         parts.push((file, header));
@@ -263,7 +271,7 @@ fn read_parts(file: File, header: gguf::Header, count: u64) -> Result<Vec<(File,
     Ok(parts)
 }
 
-/// The index that lists this shard, if there is one beside it.
+/// Returns the path of the index that lists this shard, if it exists.
 fn index_of(path: &Path) -> Result<Option<PathBuf>, Error> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
     let Some((prefix, _, _)) = split_name(name) else { return Ok(None) };
@@ -280,7 +288,7 @@ fn open_safetensors(file: File) -> Result<Model, Error> {
     Ok(Model { files, tensors, summary, ..model(Format::SafeTensors, architecture, header.warnings) })
 }
 
-/// All shards that a shard's name speaks of, when there is no index that lists them.
+/// Derives the paths of all shards from the name of one, for models without an index.
 fn shards_of(path: &Path) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let (prefix, _, count) = split_name(name).filter(|(_, _, count)| *count > 1)?;
@@ -297,21 +305,21 @@ fn open_index(path: &Path) -> Result<Model, Error> {
     open_shards(path, &shards, Some(&listed))
 }
 
-/// The shards of one model; the index, where there is one, must agree with them.
+/// Opens the shards of one model, which must agree with the index if there is one.
 fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String)]>) -> Result<Model, Error> {
     let mut files: Vec<File> = Vec::new();
     let mut tensors: Vec<Tensor> = Vec::new();
     let mut warnings = Vec::new();
-    let mut where_found: HashMap<String, &Path> = HashMap::new();
+    let mut shard_of: HashMap<String, &Path> = HashMap::new();
     for shard in shards {
         let file = File::open(shard)?;
         let header = safetensors::read(&file.map).map_err(Error::malformed(shard))?;
         warnings.extend(header.warnings);
         for mut tensor in header.tensors {
             tensor.file = files.len();
-            if where_found.insert(tensor.name.clone(), shard).is_some() {
-                let what = format!("tensor {} is in another shard too", quoted(&tensor.name));
-                return Err(Error::malformed(shard)(Fault::file(what)));
+            if shard_of.insert(tensor.name.clone(), shard).is_some() {
+                let message = format!("duplicate tensor {}, also in an earlier shard", quoted(&tensor.name));
+                return Err(Error::malformed(shard)(Fault::file(message)));
             }
             tensors.push(tensor);
         }
@@ -319,82 +327,83 @@ fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String
     }
     if let Some(listed) = listed {
         for (tensor, shard) in listed {
-            let found = where_found.remove(tensor.as_str());
+            let found = shard_of.remove(tensor.as_str());
             if found.and_then(Path::file_name) != Some(shard.as_ref()) {
-                let what = format!("{} is not in {}", quoted(tensor), quoted(shard));
-                return Err(Error::malformed(path)(Fault::field("weight_map", what)));
+                let message = format!("tensor {} is missing from {}", quoted(tensor), quoted(shard));
+                return Err(Error::malformed(path)(Fault::field("weight_map", message)));
             }
         }
-        if !where_found.is_empty() {
-            warnings.push(format!("{} tensor(s) of the shards are not in the index", where_found.len()));
+        if !shard_of.is_empty() {
+            warnings.push(format!("{} of the shards missing from the index", format_count(shard_of.len())));
         }
     }
     let architecture = with_config(path, &files, &mut tensors)?;
     Ok(Model { files, tensors, ..model(Format::SafeTensors, architecture, warnings) })
 }
 
-/// The architecture that the `config.json` beside `path` gives these tensors, which are unpacked with what it says.
+/// Unpacks quantized tensors and derives the architecture from the `config.json` in the directory of `path`.
 fn with_config(path: &Path, files: &[File], tensors: &mut [Tensor]) -> Result<Architecture, Error> {
     let config = path.with_file_name(CONFIG);
     let map = match config.is_file() {
-        true => Some(config::object(&File::open(&config)?.map).map_err(Error::malformed(&config))?),
+        true => Some(hf_config::object(&File::open(&config)?.map).map_err(Error::malformed(&config))?),
         false => None,
     };
-    let told = packed::unpack(tensors, |tensor| super::data(files, tensor), map.as_ref());
+    let warnings = packed::unpack(tensors, |tensor| super::data(files, tensor), map.as_ref());
     let mut architecture = match &map {
         Some(map) => configured(map, tensors).map_err(Error::malformed(&config))?,
         None => Architecture::of_tensors(None, tensors, None),
     };
-    architecture.warnings.extend(told);
+    architecture.warnings.extend(warnings);
     if map.is_none() {
         architecture
             .warnings
-            .push("there is no config.json beside the file, which would tell the architecture".to_owned());
+            .push("no config.json in the directory of the file, so its architecture is unknown".to_owned());
     }
     Ok(architecture)
 }
 
-/// What a `config.json`, or metadata with its fields, and tensors make together.
+/// Derives the architecture from tensors and the fields of a `config.json`.
 fn configured(map: &Map<String, Value>, tensors: &[Tensor]) -> Result<Architecture, Fault> {
-    if let Some(hyper) = config::hyper(map)? {
+    if let Some(hyper) = hf_config::hyper(map)? {
         return Ok(Architecture::of_family(hyper, tensors));
     }
-    let stated = match config::encoder_decoder(map)? {
-        Some(stated) => Some(stated),
-        None => config::unnamed(map)?.as_ref().map(Stated::from),
+    let declared = match hf_config::encoder_decoder(map)? {
+        Some(declared) => Some(declared),
+        None => hf_config::generic(map)?.as_ref().map(DeclaredLayers::from),
     };
-    Ok(Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, stated.as_ref()))
+    Ok(Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, declared.as_ref()))
 }
 
 fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
     let malformed = || Error::malformed(path);
-    let mut told = Vec::new();
-    if config::encoder_decoder(map).map_err(malformed())?.is_some() {
-        let what =
-            "is true: what an encoder beside a decoder costs is told by its weights, which are not here";
-        return Err(malformed()(Fault::field("is_encoder_decoder", what)));
+    let mut warnings = Vec::new();
+    if hf_config::encoder_decoder(map).map_err(malformed())?.is_some() {
+        let message = "encoder-decoder models cannot be read without weights; pass the directory with them";
+        return Err(malformed()(Fault::field("is_encoder_decoder", message)));
     }
-    let mut hyper = config::hyper(map).map_err(malformed())?;
+    let mut hyper = hf_config::hyper(map).map_err(malformed())?;
     if hyper.is_none() {
-        hyper = config::unnamed(map).map_err(malformed())?;
-        told.push(
-            "only dimensions are known: each layer is taken to have the matrices of one of llama".to_owned(),
+        hyper = hf_config::generic(map).map_err(malformed())?;
+        warnings.push(
+            "unknown model family without weights: assuming that each layer has the matrices of a llama layer"
+                .to_owned(),
         );
     }
     let hyper = hyper.ok_or_else(|| {
-        let found = map.get("model_type").map_or("is missing".to_owned(), |found| format!("is {found}"));
-        let what = format!(
-            "{found}; without weights the fields of a decoder are needed, or one of these: {}",
-            config::MODEL_TYPES.join(", ")
+        let problem =
+            map.get("model_type").map_or("missing".to_owned(), |found| format!("unknown value {found}"));
+        let message = format!(
+            "{problem}; without weights, expected the fields of a decoder or one of {}",
+            hf_config::MODEL_TYPES.join(", ")
         );
-        malformed()(Fault::field("model_type", what))
+        malformed()(Fault::field("model_type", message))
     })?;
     let architecture = Architecture::of_family(hyper, &[]);
-    Ok(model(Format::Config, architecture, told))
+    Ok(model(Format::Config, architecture, warnings))
 }
 
 fn open_onnx(file: File) -> Result<Model, Error> {
-    // The messages refer to the bytes of a map of their own, which ends with them.
+    // The protobuf messages borrow from a mapping of their own.
     let bytes = prost::bytes::Bytes::from_owner(File::open(&file.path)?.map);
     let read = onnx::read(bytes).map_err(Error::malformed(&file.path))?;
     let architecture = Architecture {
@@ -428,26 +437,26 @@ fn open_apr(file: File) -> Result<Model, Error> {
     Ok(Model { files, tensors, summary, ..model(Format::Apr, architecture, header.warnings) })
 }
 
-/// What an APR file's metadata and tensors make together.
+/// Derives the architecture from the metadata and tensors of an APR file.
 pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, Fault> {
-    // A file that says nothing of a transformer's size is some other model.
-    let states_size =
+    // Models other than transformers have no such fields.
+    let is_transformer =
         ["hidden_size", "num_hidden_layers"].iter().all(|key| header.metadata.contains_key(*key));
-    if states_size {
+    if is_transformer {
         return configured(&header.metadata, &header.tensors);
     }
     let name = header.metadata.get("model_type").and_then(Value::as_str);
     Ok(Architecture::of_tensors(name, &header.tensors, None))
 }
 
-/// A model without files, tensors and summary.
+/// Creates a model without files, tensors and summary.
 fn model(format: Format, architecture: Architecture, mut warnings: Vec<String>) -> Model {
     warnings.extend(architecture.warnings.iter().cloned());
     let (files, tensors, summary) = (Vec::new(), Vec::new(), Vec::new());
     Model { format, files, tensors, architecture, graph: None, summary, warnings }
 }
 
-/// Text from a file, short enough for a line.
+/// Truncates text from a file to one line.
 fn brief(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(120).collect()
 }

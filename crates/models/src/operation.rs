@@ -1,117 +1,117 @@
-//! One operation of a model: what it computes, in numbers a contract's equations take, and which
-//! stored tensors it reads.
+//! Operations of a model: shape of the work, as inputs for the equations of the contracts, and the tensors
+//! they read.
 
-use super::hyper::{Attention, Experts};
-use super::names::Role;
+use super::dimensions::{Attention, Experts};
+use super::tensor_names::Role;
 use roofline_formulas::operation::Inputs;
 
-/// One operation on one token's way through the model.
+/// Operation that a model executes for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The layer it belongs to; none outside the layers.
+    /// Layer index; `None` outside of the layers.
     pub layer: Option<u64>,
-    /// What it does there.
+    /// Role in the model.
     pub role: Role,
-    /// Its shape.
+    /// Kind and shape of the work.
     pub work: Work,
-    /// For which tokens it runs.
+    /// Tokens for which it is executed.
     pub runs: Runs,
-    /// Tokens that attention need look at, where something chooses them and all of the context is counted.
+    /// Number of tokens that an indexer selects for sparse attention, although the work covers the whole context.
     pub chosen: Option<u64>,
-    /// Parameters it brings along, biases too; 0 when they are another operation's.
+    /// Number of parameters, including biases; 0 if they belong to another operation.
     pub parameters: u64,
-    /// The tensors it reads, as indexes into the model's list. A tied head names the embedding's.
+    /// Indexes of the tensors it reads. A tied head lists those of the embedding.
     pub tensors: Vec<usize>,
 }
 
-/// For which tokens an operation runs.
+/// Tokens for which an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// For every token, whether read or made.
+    /// Every token, in prefill and decode.
     Token,
-    /// For every token that is read, by an encoder beside the decoder.
+    /// Every prompt token, in the encoder of an encoder-decoder model.
     Prompt,
-    /// For every token that is made, by a decoder beside an encoder.
+    /// Every generated token, in the decoder of an encoder-decoder model.
     Step,
-    /// So many times for each image or stretch of sound, apart from tokens of text.
+    /// Every image or audio clip, independent of text tokens.
     Input {
-        /// Patches or frames.
+        /// Patches or frames per image or audio clip.
         times: u64,
     },
 }
 
 impl Runs {
-    /// Whether it runs while one more token is made.
+    /// Returns true if it is executed in decode.
     pub fn for_a_step(self) -> bool {
         matches!(self, Runs::Token | Runs::Step)
     }
 
-    /// Whether it runs while a prompt is read.
+    /// Returns true if it is executed in prefill.
     pub fn for_a_prompt(self) -> bool {
         matches!(self, Runs::Token | Runs::Prompt | Runs::Input { .. })
     }
 }
 
-/// A state of fixed size that takes the place of a cache: it is read and written for each token.
+/// Recurrent state of fixed size, which is read and written for each token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Numbers it holds for a sequence, in 32 bits each.
+    /// Number of 32-bit elements per sequence.
     pub elements: u64,
-    /// Operations to take in a token and to read the result out.
+    /// Operations per token to update the state and compute the result.
     pub flops: u64,
 }
 
-/// The shape of an operation's work for one token.
+/// Kind and shape of the work for one token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// One row of a table.
+    /// Lookup of one row in a table.
     Lookup {
         /// Rows of the table.
         rows: u64,
-        /// Width of a row.
+        /// Columns of the table.
         cols: u64,
     },
-    /// A matrix times a vector.
+    /// Matrix-vector product.
     Product {
-        /// Outputs.
+        /// Rows of the matrix, one output each.
         rows: u64,
-        /// Inputs.
+        /// Columns of the matrix, one input each.
         cols: u64,
     },
-    /// Some of many matrices, each times a vector.
+    /// Matrix-vector products of the experts that a token uses.
     Experts {
-        /// Outputs of one.
+        /// Rows of one matrix.
         rows: u64,
-        /// Inputs of one.
+        /// Columns of one matrix.
         cols: u64,
-        /// Matrices there are.
+        /// Number of experts.
         count: u64,
-        /// Matrices a token uses.
+        /// Number of experts per token.
         used: u64,
     },
-    /// Scores against cached keys and the weighted sum of cached values.
+    /// Scores against cached keys and weighted sum of cached values.
     Attention(Attention),
-    /// A state that takes the place of a cache.
+    /// Update of a recurrent state.
     State(State),
-    /// A vector applied element by element.
+    /// Elementwise operation with a vector.
     Vector {
-        /// Elements of it.
+        /// Length of the vector.
         elements: u64,
     },
-    /// A convolution; the size of its input is not in the file.
+    /// Convolution; the input size is not in the file.
     Convolution {
         /// Output channels.
         outputs: u64,
-        /// Input channels of a group.
+        /// Input channels per group.
         inputs: u64,
-        /// Size of the kernel, one number for each dimension.
+        /// Kernel size per dimension.
         kernel: Vec<u64>,
     },
-    /// Not computed for a token in ordinary use.
+    /// Stored, but not executed in ordinary inference.
     Unused,
-    /// What it costs can't be said.
+    /// Operation of unknown cost.
     Undefined {
-        /// Why not.
+        /// Reason why the cost is unknown.
         reason: String,
     },
 }
@@ -152,13 +152,13 @@ impl Operation {
         Operation::new(Role::Norm, Work::Vector { elements }, elements)
     }
 
-    pub(super) fn of(role: Role, work: Work) -> Operation {
+    pub(super) fn without_parameters(role: Role, work: Work) -> Operation {
         Operation::new(role, work, 0)
     }
 
-    /// Its shape as the contract `operation-v1` takes it, for one token of one sequence, weights in 16 bits, and a machine of
-    /// 1 GB/s and 1 Gflop/s. A `tied` table is read as a whole by the head, which has no parameters of its own then. The
-    /// size of a convolution's input is left to the caller.
+    /// Returns the inputs of the contract `operation-v1` for one token of one sequence, 16-bit weights, and a machine with
+    /// 1 GB/s and 1 GFLOP/s. With `tied`, the embedding has no parameters of its own, because the head reads the whole table. The
+    /// caller sets the input size of convolutions.
     pub fn inputs(&self, tied: bool) -> Inputs {
         let none = Inputs::new(1.0, 1.0);
         let parameters = self.parameters as f64;
@@ -189,7 +189,7 @@ impl Operation {
                 value_length: attention.value_length as f64,
                 latent_rank: attention.latent.map_or(0.0, |latent| latent.rank as f64),
                 rope_length: attention.latent.map_or(0.0, |latent| latent.rope_length as f64),
-                // A window wider than any context is none. What is seen whatever the context is, is all of a context of its own.
+                // The default window is unlimited. A fixed span acts as a context of its own.
                 context: attention.sees.map_or(none.context, |tokens| tokens as f64),
                 window: attention
                     .sees

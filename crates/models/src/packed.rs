@@ -1,6 +1,6 @@
-//! Weights that a quantization tool has packed into words, in SafeTensors files: which numbers the words stand for, and which
-//! tensors are their scales. GPTQ, AWQ, compressed-tensors, bitsandbytes, MLX, ModelOpt, the MXFP4 of gpt-oss, and 8 bits with
-//! scales. From here on a packed tensor has the shape and the type of its weights; its bytes stay what is stored.
+//! Weights in SafeTensors files that a quantization tool has packed into words: GPTQ, AWQ, compressed-tensors, bitsandbytes, MLX,
+//! ModelOpt, the MXFP4 of gpt-oss, and 8-bit weights with scales. After unpacking, a tensor has the shape and type of its weights
+//! and the stored size in bytes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::Tensor;
 use super::dtype::Dtype;
-use super::fault::quoted;
+use super::error::{format_count, quoted};
 
-/// How a name of packed weights ends, and the ends of what goes with them.
-const FAMILIES: &[(&str, &[&str])] = &[
+/// Name suffixes of packed weights, and of the scales, zero points and tables that belong to them.
+const SUFFIXES: &[(&str, &[&str])] = &[
     (".qweight", &[".qzeros", ".scales", ".g_idx"]),
     (
         ".weight_packed",
@@ -52,28 +52,26 @@ const FAMILIES: &[(&str, &[&str])] = &[
     ("", &["_scale_inv", "_scale", "_scale_2", "_input_scale"]),
 ];
 
-/// More than any description of a shape takes.
-const MOST_TEXT: usize = 1 << 16;
+/// Maximum length of a JSON description of a shape, in bytes.
+const MAX_TEXT_BYTES: usize = 1 << 16;
 
-/// What packed words stand for.
+/// Type and shape of unpacked weights.
 struct Unpacked {
-    by: &'static str,
+    tool: &'static str,
     dtype: Dtype,
     dims: Vec<u64>,
 }
 
-/// What a tensor with scales is.
-enum Found {
-    /// Weights whose shape is the stored one.
-    Plain,
-    /// Words of several weights.
+/// Packing of a tensor with scales.
+enum Packing {
+    /// Unpacked weights in their stored shape.
+    None,
     Packed(Unpacked),
-    /// Words, but nothing says of what.
     Unknown,
 }
 
-/// Gives packed weights the shape and the type of the numbers they stand for, and tells every scale whose it is. Some shapes
-/// are in the data, and some numbers of bits in the `config.json`. What was found, in a line for each way of packing.
+/// Sets shape and type of packed weights to those of the unpacked weights, and links scales to their weights. Some shapes are
+/// read from the data, and some bit widths from the `config.json`. Returns warnings, one per packing method and type.
 pub fn unpack<'a>(
     tensors: &mut [Tensor],
     data: impl Fn(&Tensor) -> Option<&'a [u8]>,
@@ -81,10 +79,10 @@ pub fn unpack<'a>(
 ) -> Vec<String> {
     let places: HashMap<&str, usize> =
         tensors.iter().enumerate().map(|(index, tensor)| (tensor.name.as_str(), index)).collect();
-    let mut found: Vec<(usize, Vec<usize>, Found)> = Vec::new();
+    let mut found: Vec<(usize, Vec<usize>, Packing)> = Vec::new();
     for (index, tensor) in tensors.iter().enumerate() {
         let Some((stem, ends)) =
-            FAMILIES.iter().find_map(|(end, ends)| Some((tensor.name.strip_suffix(end)?, *ends)))
+            SUFFIXES.iter().find_map(|(end, ends)| Some((tensor.name.strip_suffix(end)?, *ends)))
         else {
             continue;
         };
@@ -92,63 +90,66 @@ pub fn unpack<'a>(
             continue;
         }
         let at = |end: &str| places.get(format!("{stem}{end}").as_str()).copied();
-        let beside: Vec<usize> = ends.iter().filter_map(|end| at(end)).collect();
-        if beside.is_empty() {
+        let companions: Vec<usize> = ends.iter().filter_map(|end| at(end)).collect();
+        if companions.is_empty() {
             continue;
         }
         let words = Words {
             stem,
             tensor,
-            beside: &|end| at(end).and_then(|index| tensors.get(index)),
+            companion: &|end| at(end).and_then(|index| tensors.get(index)),
             data: &|end| data(tensors.get(at(end)?)?),
             config,
         };
-        found.push((index, beside, words.unpacked()));
+        found.push((index, companions, words.packing()));
     }
-    let mut told: BTreeMap<(&str, Dtype), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, Dtype), usize> = BTreeMap::new();
     let mut unknown = Vec::new();
-    for (index, beside, what) in found {
-        for scale in beside {
-            tensors[scale].beside = Some(index);
+    for (index, companions, packing) in found {
+        for companion in companions {
+            tensors[companion].beside = Some(index);
         }
-        match what {
-            Found::Plain => {}
-            Found::Unknown => unknown.push(index),
-            Found::Packed(Unpacked { by, dtype, dims }) => {
-                *told.entry((by, dtype)).or_default() += 1;
+        match packing {
+            Packing::None => {}
+            Packing::Unknown => unknown.push(index),
+            Packing::Packed(Unpacked { tool, dtype, dims }) => {
+                *counts.entry((tool, dtype)).or_default() += 1;
                 (tensors[index].dtype, tensors[index].dims) = (dtype, dims);
             }
         }
     }
-    let mut lines: Vec<String> = told
+    let mut warnings: Vec<String> = counts
         .into_iter()
-        .map(|((by, dtype), count)| {
-            format!("{count} tensor(s) are packed by {by} as {dtype}: their shape is that of the weights they stand for")
+        .map(|((tool, dtype), count)| {
+            format!(
+                "{} packed by {tool} as {dtype}: shapes are those of the unpacked weights",
+                format_count(count)
+            )
         })
         .collect();
     if let Some(first) = unknown.first() {
-        lines.push(format!(
-            "{} tensor(s) are packed in a way that is not known, the first {}",
-            unknown.len(),
+        warnings.push(format!(
+            "{} with unknown packing (first: {})",
+            format_count(unknown.len()),
             quoted(&tensors[*first].name)
         ));
     }
-    lines
+    warnings
 }
 
-/// Whether packed weights may be stored in elements of this type.
+/// Returns true if tensors of this type may contain packed or scaled weights.
 fn is_small(dtype: Dtype) -> bool {
     use Dtype::*;
     is_word(dtype)
         || matches!(dtype, I8 | F4 | F8E4M3 | F8E5M2 | F8E8M0 | F8E4M3Fnuz | F8E5M2Fnuz | F6E2M3 | F6E3M2)
 }
 
-/// Whether a tensor of this type holds words rather than weights.
+/// Returns true if packed tensors of this type contain words of several weights.
 pub(super) fn is_word(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::U8 | Dtype::I32 | Dtype::U32 | Dtype::I64)
 }
 
-/// Integers of so many bits.
+/// Returns the integer type of a bit width.
 fn integers(bits: u64) -> Option<Dtype> {
     Some(match bits {
         2 => Dtype::Int2,
@@ -161,35 +162,35 @@ fn integers(bits: u64) -> Option<Dtype> {
     })
 }
 
-/// How many times `of` is in a number, if it is so without a rest.
-fn exactly(number: u64, of: u64) -> Option<u64> {
-    (of > 0 && number.is_multiple_of(of)).then(|| number / of)
+/// Divides without remainder.
+fn exactly(number: u64, divisor: u64) -> Option<u64> {
+    (divisor > 0 && number.is_multiple_of(divisor)).then(|| number / divisor)
 }
 
-/// A dimension of 32-bit words as one of weights.
-fn in_words(words: u64, bits: u64) -> Option<u64> {
+/// Converts a dimension in 32-bit words to one in weights.
+fn words_to_weights(words: u64, bits: u64) -> Option<u64> {
     exactly(words.checked_mul(32)?, bits)
 }
 
-/// A shape with another last dimension.
+/// Replaces the last dimension.
 fn with_last(dims: &[u64], last: u64) -> Option<Vec<u64>> {
     let (_, front) = dims.split_last()?;
     let dims: Vec<u64> = front.iter().copied().chain([last]).collect();
     super::elements(&dims).map(|_| dims)
 }
 
-/// A packed tensor with what goes with it, by the ends of the names.
+/// Packed tensor with access to its scales and tables by name suffix.
 struct Words<'a> {
     stem: &'a str,
     tensor: &'a Tensor,
-    beside: &'a dyn Fn(&str) -> Option<&'a Tensor>,
+    companion: &'a dyn Fn(&str) -> Option<&'a Tensor>,
     data: &'a dyn Fn(&str) -> Option<&'a [u8]>,
     config: Option<&'a Map<String, Value>>,
 }
 
 impl Words<'_> {
-    fn unpacked(&self) -> Found {
-        let has = |end: &str| (self.beside)(end).is_some();
+    fn packing(&self) -> Packing {
+        let has = |end: &str| (self.companion)(end).is_some();
         let name = &self.tensor.name;
         let packed = if name.ends_with(".qweight") {
             self.gptq_or_awq()
@@ -204,44 +205,44 @@ impl Words<'_> {
         } else if self.tensor.dtype == Dtype::U8 && has(".weight_scale") {
             self.modelopt()
         } else {
-            return Found::Plain;
+            return Packing::None;
         };
-        packed.map_or(Found::Unknown, Found::Packed)
+        packed.map_or(Packing::Unknown, Packing::Packed)
     }
 
-    /// GPTQ packs the inputs of a column into words, AWQ the outputs of a row, and its variant for one token the inputs of a
-    /// row: the scales have one column, or row, for each output.
+    /// GPTQ packs along the inputs of a column and AWQ along the outputs of a row; the AWQ variant for GEMV packs along the
+    /// inputs of a row. The scales have one column, or row, per output.
     fn gptq_or_awq(&self) -> Option<Unpacked> {
         let [rows, cols] = *self.tensor.dims.as_slice() else { return None };
-        let [groups, outputs] = *(self.beside)(".scales")?.dims.as_slice() else { return None };
+        let [groups, outputs] = *(self.companion)(".scales")?.dims.as_slice() else { return None };
         if outputs == cols {
-            let inputs = (self.beside)(".g_idx").and_then(|order| order.dims.first().copied());
-            let zeros = (self.beside)(".qzeros").and_then(|zeros| zeros.dims.last().copied());
+            let inputs = (self.companion)(".g_idx").and_then(|order| order.dims.first().copied());
+            let zeros = (self.companion)(".qzeros").and_then(|zeros| zeros.dims.last().copied());
             let bits = inputs
                 .and_then(|inputs| exactly(rows.checked_mul(32)?, inputs))
                 .or_else(|| exactly(zeros?.checked_mul(32)?, outputs))
-                .or_else(|| self.stated_bits())?;
-            let dims = vec![outputs, in_words(rows, bits)?];
-            return Some(Unpacked { by: "GPTQ", dtype: integers(bits)?, dims });
+                .or_else(|| self.declared_bits())?;
+            let dims = vec![outputs, words_to_weights(rows, bits)?];
+            return Some(Unpacked { tool: "GPTQ", dtype: integers(bits)?, dims });
         }
         if let Some(bits) = cols.checked_mul(32).and_then(|all| exactly(all, outputs)) {
-            return Some(Unpacked { by: "AWQ", dtype: integers(bits)?, dims: vec![outputs, rows] });
+            return Some(Unpacked { tool: "AWQ", dtype: integers(bits)?, dims: vec![outputs, rows] });
         }
-        let bits = self.stated_bits().unwrap_or(4);
-        let dims = vec![rows, in_words(cols, bits)?];
-        (groups == rows).then_some(Unpacked { by: "AWQ", dtype: integers(bits)?, dims })
+        let bits = self.declared_bits().unwrap_or(4);
+        let dims = vec![rows, words_to_weights(cols, bits)?];
+        (groups == rows).then_some(Unpacked { tool: "AWQ", dtype: integers(bits)?, dims })
     }
 
-    /// compressed-tensors: words along the inputs, the shape beside them; bytes hold two FP4 numbers.
+    /// compressed-tensors: words along the inputs, with the shape in a separate tensor; bytes contain two FP4 numbers.
     fn compressed(&self) -> Option<Unpacked> {
-        let by = "compressed-tensors";
+        let tool = "compressed-tensors";
         let last = *self.tensor.dims.last()?;
         if self.tensor.dtype == Dtype::U8 {
             let dims = with_last(&self.tensor.dims, last.checked_mul(2)?)?;
-            return Some(Unpacked { by, dtype: Dtype::F4, dims });
+            return Some(Unpacked { tool, dtype: Dtype::F4, dims });
         }
-        // The last word of a row may be filled in part.
-        let shape = (self.beside)(".weight_shape").and_then(|shape| {
+        // The last word of a row may be padded.
+        let shape = (self.companion)(".weight_shape").and_then(|shape| {
             let width = if shape.dtype == Dtype::I64 { 8 } else { 4 };
             (self.data)(".weight_shape")?.chunks_exact(width).next_back()?.first_chunk::<4>().copied()
         });
@@ -253,97 +254,97 @@ impl Words<'_> {
         let (bits, inputs) = match bits.zip(inputs) {
             Some(both) => both,
             None => {
-                let bits = self.stated_bits().unwrap_or(4);
-                (bits, in_words(last, bits)?)
+                let bits = self.declared_bits().unwrap_or(4);
+                (bits, words_to_weights(last, bits)?)
             }
         };
-        Some(Unpacked { by, dtype: integers(bits)?, dims: with_last(&self.tensor.dims, inputs)? })
+        Some(Unpacked { tool, dtype: integers(bits)?, dims: with_last(&self.tensor.dims, inputs)? })
     }
 
-    /// gpt-oss: blocks of bytes with two FP4 numbers each, and a scale for each block.
+    /// gpt-oss: blocks of bytes with two FP4 numbers each, and one scale per block.
     fn blocks(&self) -> Option<Unpacked> {
         let [front @ .., count, bytes] = self.tensor.dims.as_slice() else { return None };
-        let scales = &(self.beside)("_scales")?.dims;
+        let scales = &(self.companion)("_scales")?.dims;
         let per_block = scales.strip_prefix(front) == Some(&[*count]) && self.tensor.dtype == Dtype::U8;
         let last = count.checked_mul(*bytes)?.checked_mul(2)?;
         let dims: Vec<u64> = front.iter().copied().chain([last]).collect();
         super::elements(&dims)?;
-        per_block.then_some(Unpacked { by: "gpt-oss", dtype: Dtype::F4, dims })
+        per_block.then_some(Unpacked { tool: "gpt-oss", dtype: Dtype::F4, dims })
     }
 
-    /// bitsandbytes keeps bytes of two numbers in one column, and the shape as JSON in a tensor beside them.
+    /// bitsandbytes: one column of bytes with two numbers each, and the shape as JSON in a separate tensor.
     fn bitsandbytes(&self) -> Option<Unpacked> {
         const STATES: [(&str, Dtype); 2] = [
             (".weight.quant_state.bitsandbytes__nf4", Dtype::Nf4),
             (".weight.quant_state.bitsandbytes__fp4", Dtype::Fp4),
         ];
-        let (state, dtype) = STATES.into_iter().find(|(end, _)| (self.beside)(end).is_some())?;
+        let (state, dtype) = STATES.into_iter().find(|(end, _)| (self.companion)(end).is_some())?;
         let weights = self.tensor.elements().checked_mul(2)?;
-        let text = (self.data)(state).filter(|text| text.len() <= MOST_TEXT);
+        let text = (self.data)(state).filter(|text| text.len() <= MAX_TEXT_BYTES);
         let shape = text.and_then(|text| {
             let Value::Object(map) = serde_json::from_slice(text).ok()? else { return None };
             map.get("shape")?.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>()
         });
-        // The last byte of an odd number of weights is half empty.
+        // The last byte is padded if the number of weights is odd.
         let fits = |dims: &Vec<u64>| super::elements(dims).is_some_and(|all| all.div_ceil(2) == weights / 2);
-        // Without the shape at least the number of weights is known.
+        // Fall back to a vector if the shape is missing.
         let dims = shape.filter(fits).unwrap_or_else(|| vec![weights]);
-        Some(Unpacked { by: "bitsandbytes", dtype, dims })
+        Some(Unpacked { tool: "bitsandbytes", dtype, dims })
     }
 
-    /// MLX: words along the inputs; how many weights share a scale is in the `config.json`, also tensor by tensor.
+    /// MLX: words along the inputs; the group size is in the `config.json`, for all tensors or per tensor.
     fn mlx(&self) -> Option<Unpacked> {
-        let scales = (self.beside)(".scales")?;
+        let scales = (self.companion)(".scales")?;
         let (words, groups) = (*self.tensor.dims.last()?, *scales.dims.last()?);
-        let bits_of_a_group = exactly(words.checked_mul(32)?, groups)?;
+        let bits_per_group = exactly(words.checked_mul(32)?, groups)?;
         let (dtype, bits) = if scales.dtype == Dtype::U8 {
-            match bits_of_a_group {
+            match bits_per_group {
                 64 | 128 => (Dtype::F4, 4),
                 256 => (Dtype::F8E4M3, 8),
                 _ => return None,
             }
         } else {
-            let stated =
-                self.mlx_stated().filter(|(bits, group)| bits.saturating_mul(*group) == bits_of_a_group);
+            let declared =
+                self.mlx_quantization().filter(|(bits, group)| bits.saturating_mul(*group) == bits_per_group);
             let usual = [64, 32, 128].into_iter().find_map(|group| {
-                let bits = exactly(bits_of_a_group, group)?;
+                let bits = exactly(bits_per_group, group)?;
                 integers(bits).map(|_| (bits, group))
             });
-            let (bits, _) = stated.or(usual)?;
+            let (bits, _) = declared.or(usual)?;
             (integers(bits)?, bits)
         };
-        let dims = with_last(&self.tensor.dims, in_words(words, bits)?)?;
-        Some(Unpacked { by: "MLX", dtype, dims })
+        let dims = with_last(&self.tensor.dims, words_to_weights(words, bits)?)?;
+        Some(Unpacked { tool: "MLX", dtype, dims })
     }
 
-    /// ModelOpt: bytes of two FP4 numbers, 16 of which share a scale in 8 bits, or 32 as in MXFP4.
+    /// ModelOpt: bytes of two FP4 numbers, with an 8-bit scale for 16 of them, or for 32 as in MXFP4.
     fn modelopt(&self) -> Option<Unpacked> {
         let last = self.tensor.dims.last()?.checked_mul(2)?;
-        let groups = *(self.beside)(".weight_scale")?.dims.last()?;
+        let groups = *(self.companion)(".weight_scale")?.dims.last()?;
         let dims = with_last(&self.tensor.dims, last)?;
         matches!(exactly(last, groups), Some(16 | 32)).then_some(Unpacked {
-            by: "ModelOpt",
+            tool: "ModelOpt",
             dtype: Dtype::F4,
             dims,
         })
     }
 
-    /// Bits and weights of a group, of this tensor or of all.
-    fn mlx_stated(&self) -> Option<(u64, u64)> {
+    /// Returns bit width and group size from the `config.json`, for this tensor or for all.
+    fn mlx_quantization(&self) -> Option<(u64, u64)> {
         let all = self.config?.get("quantization")?;
         let own = all.get(self.stem).unwrap_or(all);
         Some((own.get("bits")?.as_u64()?, own.get("group_size")?.as_u64()?))
     }
 
-    /// The number of bits that the `config.json` states for all weights, if it does.
-    fn stated_bits(&self) -> Option<u64> {
-        let stated = self.config?.get("quantization_config")?;
-        let one = |value: &Value| value.as_u64().filter(|bits| integers(*bits).is_some());
-        if let Some(bits) = stated.get("bits").and_then(one) {
+    /// Returns the bit width that the `config.json` declares for all weights.
+    fn declared_bits(&self) -> Option<u64> {
+        let config = self.config?.get("quantization_config")?;
+        let supported = |value: &Value| value.as_u64().filter(|bits| integers(*bits).is_some());
+        if let Some(bits) = config.get("bits").and_then(supported) {
             return Some(bits);
         }
-        let groups = stated.get("config_groups")?.as_object()?.values();
-        let mut bits = groups.filter_map(|group| one(group.get("weights")?.get("num_bits")?));
+        let groups = config.get("config_groups")?.as_object()?.values();
+        let mut bits = groups.filter_map(|group| supported(group.get("weights")?.get("num_bits")?));
         let first = bits.next()?;
         bits.all(|other| other == first).then_some(first)
     }

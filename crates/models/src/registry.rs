@@ -1,21 +1,25 @@
-//! Models that are known by name: the table of the contract `models-v1`, read as the `config.json` it was taken from.
+//! Known models: the table of the contract `models-v1`, read as the `config.json` files it was taken from.
 
 use serde_json::{Map, Value};
 
-use super::config;
-use super::fault::Fault;
-use super::hyper::Hyper;
+use super::dimensions::Hyper;
+use super::error::Fault;
+use super::hf_config;
 use roofline_formulas::models::models::{Embeddings, Model};
 
 pub use roofline_formulas::models::models::{ALL as KNOWN, Model as Known, by_name};
 
 impl Hyper {
-    /// The dimensions of a known model.
+    /// Returns the dimensions of a known model.
     pub fn of_known(known: &Known) -> Result<Hyper, Fault> {
         Hyper::of_fields(known.model_type.name(), known.embeddings == Embeddings::Tied, fields(known))
     }
 
-    /// The dimensions of a model from the columns of the table, by name.
+    /// Returns the dimensions that named columns of the table describe.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `model_type` is unknown or the numbers are inconsistent.
     pub fn of_fields<'a>(
         model_type: &str,
         tied: bool,
@@ -23,9 +27,9 @@ impl Hyper {
     ) -> Result<Hyper, Fault> {
         let mut map = Map::new();
         for (name, value) in numbers {
-            // The table's domains keep every number a whole one below 2^53.
+            // The domains of the table restrict every number to integers below 2^53.
             let value = Value::from(value as u64);
-            // Each family has its own name for the number of experts and reads only that.
+            // The field for the number of experts differs by family.
             let names: &[&str] = match name {
                 "experts" => &["num_local_experts", "num_experts", "n_routed_experts"],
                 _ => &[name],
@@ -34,13 +38,11 @@ impl Hyper {
         }
         map.insert("model_type".into(), model_type.into());
         map.insert("tie_word_embeddings".into(), tied.into());
-        let hyper = config::hyper(&map)?;
-        hyper
-            .ok_or_else(|| Fault::field("model_type", "is not a family that the reader of config.json knows"))
+        let hyper = hf_config::hyper(&map)?;
+        hyper.ok_or_else(|| Fault::field("model_type", format!("unknown model family {model_type:?}")))
     }
 }
 
-/// The columns of a known model that have a value.
 fn fields(known: &Model) -> impl Iterator<Item = (&'static str, f64)> {
     let numbers = [
         ("hidden_size", Some(known.hidden_size)),
@@ -71,11 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_known_model_has_the_parameters_it_was_published_with() {
+    fn known_models_have_their_published_number_of_parameters() {
         for known in KNOWN {
             let computed = Hyper::of_known(known).unwrap().parameters() as f64;
-            let off = (computed / known.published_params - 1.0).abs();
-            assert!(off < 0.001, "{}: {computed} of {}", known.name, known.published_params);
+            let error = (computed / known.published_params - 1.0).abs();
+            assert!(error < 0.001, "{}: {computed} of {}", known.name, known.published_params);
         }
     }
 }

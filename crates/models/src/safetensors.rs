@@ -1,5 +1,5 @@
-//! The header of a SafeTensors file and the index of a sharded one. The crate `safetensors` is only a test oracle: it keeps the
-//! last of two equal names and rejects an incomplete download, although its header is intact.
+//! Headers of SafeTensors files and indexes of sharded models. The crate `safetensors` serves only as a test oracle: it accepts
+//! duplicate names and rejects truncated files with an intact header.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -10,97 +10,95 @@ use serde_json::Value;
 
 use super::cursor::Cursor;
 use super::dtype::Dtype;
-use super::fault::{Fault, quoted};
+use super::error::{Fault, quoted};
 use super::{Tensor, layout};
 
-/// The largest header the format allows.
-pub(super) const MOST_HEADER: u64 = 100_000_000;
+/// Maximum header size of the format in bytes.
+pub(super) const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// The types of the format.
+/// Types of the format.
 const TYPES: &str = "BOOL, F4, F6_E2M3, F6_E3M2, U8, I8, F8_E5M2, F8_E4M3, F8_E8M0, F8_E4M3FNUZ, F8_E5M2FNUZ, I16, U16, F16, BF16, \
                      I32, U32, F32, C64, F64, I64, U64";
 
-/// The front of one SafeTensors file.
+/// Header of one SafeTensors file.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// All tensors, in the header's order.
+    /// All tensors in the order of the header.
     pub tensors: Vec<Tensor>,
-    /// The free text under `__metadata__`.
+    /// Text under `__metadata__`.
     pub metadata: BTreeMap<String, String>,
-    /// What is odd but not wrong.
+    /// Warnings about unusual but valid content.
     pub warnings: Vec<String>,
 }
 
-/// Reads the header at the front of `bytes`, which may end anywhere behind it.
+/// Parses the header at the start of `bytes`, which may be truncated after it.
 pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let mut cursor = Cursor::new(bytes);
-    let length = cursor.u64("the header's length")?;
-    if length > MOST_HEADER {
+    let length = cursor.u64("the header length")?;
+    if length > MAX_HEADER_BYTES {
         return Err(Fault::byte(
             0,
-            format!("a header of {length} bytes, but at most {MOST_HEADER} are allowed"),
+            format!("header length {length}; expected at most {MAX_HEADER_BYTES} bytes"),
         ));
     }
     let text = cursor.text(length, "the header")?;
     let data_start = 8 + length;
     let raw: RawHeader =
-        serde_json::from_str(text).map_err(|error| Fault::byte(8, format!("the header: {error}")))?;
+        serde_json::from_str(text).map_err(|error| Fault::byte(8, format!("invalid header: {error}")))?;
 
     let mut tensors = Vec::with_capacity(raw.tensors.len());
     for (name, info) in raw.tensors {
         tensors.push(place(name, info, data_start)?);
     }
     let layout = layout::check(&tensors, data_start, bytes.len() as u64, 1)?;
-    if let Some(behind) = layout.gap {
-        return Err(Fault::file(format!(
-            "no tensor owns the bytes before tensor {behind}; gaps are not allowed"
-        )));
+    if let Some(tensor) = layout.gap {
+        return Err(Fault::file(format!("unused bytes before tensor {tensor}; gaps are not allowed")));
     }
     if layout.end < bytes.len() as u64 {
-        return Err(Fault::byte(
-            layout.end as usize,
-            "no tensor owns the bytes from here to the end of the file",
-        ));
+        return Err(Fault::byte(layout.end as usize, "unused bytes from here to the end of the file"));
     }
     Ok(Header { tensors, metadata: raw.metadata, warnings: layout.warnings })
 }
 
 fn place(name: String, info: TensorInfo, data_start: u64) -> Result<Tensor, Fault> {
-    let fault = |what: String| Fault::byte(8, format!("tensor {}: {what}", quoted(&name)));
+    let fault = |message: String| Fault::byte(8, format!("tensor {}: {message}", quoted(&name)));
     let TensorInfo { dtype, shape: dims, data_offsets: (start, end) } = info;
     let known = TYPES.split(", ").find(|known| *known == dtype).and_then(Dtype::from_name);
     let dtype =
         known.ok_or_else(|| fault(format!("unknown type {}; expected one of {TYPES}", quoted(&dtype))))?;
     let Some(bytes) = end.checked_sub(start) else {
-        return Err(fault(format!("its data ends at {end}, before it begins at {start}")));
+        return Err(fault(format!("data end {end} precedes data start {start}")));
     };
     let elements = super::elements(&dims).ok_or_else(|| fault("dimensions overflow".to_owned()))?;
     if dtype.bytes(elements) != Some(bytes) {
         return Err(fault(format!(
-            "{bytes} bytes are set aside for {elements} elements of type {dtype}, which take {}",
-            dtype.bytes(elements).map_or("no whole number of bytes".to_owned(), |bytes| bytes.to_string())
+            "{elements} elements of type {dtype} take {} bytes, found {bytes}",
+            dtype.bytes(elements).map_or("a fractional number of".to_owned(), |bytes| bytes.to_string())
         )));
     }
-    let offset = data_start.checked_add(start).ok_or_else(|| fault("its offset overflows".to_owned()))?;
+    let offset = data_start.checked_add(start).ok_or_else(|| fault("offset overflows".to_owned()))?;
     Ok(Tensor { name, dtype, dims, offset, bytes: Some(bytes), file: 0, beside: None })
 }
 
-/// The tensors an index lists, each with the file that holds it.
+/// Parses an index into pairs of tensor name and shard file name.
 pub fn read_index(text: &[u8]) -> Result<Vec<(String, String)>, Fault> {
-    let map = super::config::object(text)?;
+    let map = super::hf_config::object(text)?;
     let weights = match map.get("weight_map") {
         Some(Value::Object(weights)) => weights,
-        Some(_) => return Err(Fault::field("weight_map", "must be an object")),
-        None => return Err(Fault::field("weight_map", "is missing")),
+        Some(_) => return Err(Fault::field("weight_map", "expected an object")),
+        None => return Err(Fault::field("weight_map", "missing")),
     };
     weights
         .iter()
         .map(|(tensor, shard)| match shard.as_str() {
-            // A shard stands beside its index; a path would reach other places.
+            // Shards are in the directory of the index; paths could reach other directories.
             Some(shard) if !shard.is_empty() && !shard.contains(['/', '\\']) && shard != ".." => {
                 Ok((tensor.clone(), shard.to_owned()))
             }
-            _ => Err(Fault::field("weight_map", format!("{}: {shard} is not a file name", quoted(tensor)))),
+            _ => Err(Fault::field(
+                "weight_map",
+                format!("{}: expected a file name, found {shard}", quoted(tensor)),
+            )),
         })
         .collect()
 }
@@ -137,7 +135,7 @@ impl<'de> Visitor<'de> for HeaderVisitor {
         let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if !names.insert(name.clone()) {
-                return Err(A::Error::custom(format!("{} is there twice", quoted(&name))));
+                return Err(A::Error::custom(format!("duplicate entry {}", quoted(&name))));
             }
             if name == "__metadata__" {
                 header.metadata = map.next_value()?;

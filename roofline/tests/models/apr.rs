@@ -1,11 +1,11 @@
-//! APR: hostile headers and indexes, cut files.
+//! APR: hostile headers and indexes, truncated files.
 
 use roofline::model::readers::apr as read;
-use roofline::model::{Dtype, Place};
+use roofline::model::{Dtype, Location};
 
 use crate::checks::crc32;
 
-/// An APR file to be, with what the header says apart from what there is.
+/// Builder of APR files whose header may contradict the content.
 #[derive(Clone)]
 struct Apr {
     magic: [u8; 4],
@@ -40,7 +40,7 @@ fn small() -> Apr {
 }
 
 impl Apr {
-    /// The file, with offsets that fit unless `change` alters the header before its checksum is made.
+    /// Builds the file with consistent offsets. `change` modifies the header before its checksum is computed.
     fn build_with(&self, change: impl Fn(&mut [u8])) -> Vec<u8> {
         let index_offset = (64 + self.metadata.len()).next_multiple_of(64);
         let index: Vec<u8> = self.entries.concat();
@@ -70,17 +70,17 @@ impl Apr {
 }
 
 #[track_caller]
-fn refusal(bytes: &[u8]) -> String {
-    read(bytes).expect_err("must be refused").to_string()
+fn rejection(bytes: &[u8]) -> String {
+    read(bytes).expect_err("expected a rejection").to_string()
 }
 
 #[test]
-fn the_checksum_is_the_usual_one() {
+fn the_checksum_is_crc32() {
     assert_eq!(crc32(b"123456789".iter()), 0xcbf4_3926);
 }
 
 #[test]
-fn a_small_file_is_read_whole() {
+fn small_files_are_read() {
     for magic in [*b"APR\0", *b"APR2"] {
         let header = read(&Apr { magic, ..small() }.build()).unwrap();
         assert_eq!(header.version, (2, 0));
@@ -92,7 +92,7 @@ fn a_small_file_is_read_whole() {
 }
 
 #[test]
-fn a_file_cut_in_its_header_is_refused_and_one_cut_in_its_data_is_not() {
+fn truncated_headers_are_errors_and_truncated_data_a_warning() {
     let whole = small().build();
     let first = read(&whole).unwrap().tensors[0].offset as usize;
     let index_end = 128 + small().entries.concat().len();
@@ -101,34 +101,34 @@ fn a_file_cut_in_its_header_is_refused_and_one_cut_in_its_data_is_not() {
     }
     for end in index_end..first + 70 {
         let header = read(&whole[..end]).unwrap();
-        assert!(header.warnings[0].contains("cut short"), "{end}");
+        assert!(header.warnings[0].contains("truncated file"), "{end}");
     }
 }
 
 #[test]
-fn headers_that_do_not_fit_are_refused() {
-    assert!(refusal(&Apr { version: (1, 0), ..small() }.build()).contains("version 1.0 is not supported"));
-    assert!(refusal(&Apr { flags: 4, ..small() }.build()).contains("encrypted"));
-    assert!(refusal(&Apr { flags: 16, ..small() }.build()).contains("one shard of several"));
-    assert!(refusal(&Apr { flags: 2048, ..small() }.build()).contains("column-major"));
+fn inconsistent_headers_are_rejected() {
+    assert!(rejection(&Apr { version: (1, 0), ..small() }.build()).contains("unsupported APR version 1.0"));
+    assert!(rejection(&Apr { flags: 4, ..small() }.build()).contains("encrypted"));
+    assert!(rejection(&Apr { flags: 16, ..small() }.build()).contains("sharded"));
+    assert!(rejection(&Apr { flags: 2048, ..small() }.build()).contains("column-major"));
     let mut bytes = small().build();
     bytes[8] ^= 1;
-    assert!(refusal(&bytes).starts_with("at byte 40: the header's checksum is"));
+    assert!(rejection(&bytes).starts_with("at byte 40: invalid header checksum"));
     let huge = |range: std::ops::Range<usize>| {
         small().build_with(move |header| header[range.clone()].iter_mut().for_each(|byte| *byte = 0xff))
     };
-    assert!(refusal(&huge(12..20)).contains("the metadata begins at byte 18446744073709551615"));
-    assert!(refusal(&huge(20..24)).contains("metadata of 4294967295 bytes, but at most 16777216"));
-    assert!(refusal(&huge(24..32)).contains("the index begins at byte 18446744073709551615"));
-    assert!(refusal(&huge(32..40)).contains("overflows"));
+    assert!(rejection(&huge(12..20)).contains("the metadata starts at byte 18446744073709551615"));
+    assert!(rejection(&huge(20..24)).contains("metadata size 4294967295; expected at most 16777216"));
+    assert!(rejection(&huge(24..32)).contains("the index starts at byte 18446744073709551615"));
+    assert!(rejection(&huge(32..40)).contains("overflows"));
     let inside = small().build_with(|header| header[32..40].copy_from_slice(&130u64.to_le_bytes()));
-    assert!(refusal(&inside).contains("the data begins at byte 130, inside the index"));
+    assert!(rejection(&inside).contains("invalid data offset 130, inside the index"));
     let many = Apr { count: Some(u32::MAX), ..small() };
-    assert!(refusal(&many.build()).contains("of 4294967295"));
+    assert!(rejection(&many.build()).contains("of 4294967295"));
 }
 
 #[test]
-fn the_data_may_begin_where_the_index_ends() {
+fn the_data_may_start_at_the_end_of_the_index() {
     let whole_lines = entry(&[b'n'; 36], 0, &[8], 0, 32);
     assert_eq!(whole_lines.len() % 64, 0);
     let tight = Apr { entries: vec![whole_lines], ..small() };
@@ -136,9 +136,9 @@ fn the_data_may_begin_where_the_index_ends() {
 }
 
 #[test]
-fn a_refusal_names_the_byte_of_the_field() {
-    // The index begins at byte 128: two bytes for the length of the name, one letter, the type, the rank.
-    let of = |entry: Vec<u8>| refusal(&Apr { entries: vec![entry], ..small() }.build());
+fn errors_name_the_byte_of_the_field() {
+    // The index starts at byte 128: two bytes of name length, one byte of name, type, rank.
+    let of = |entry: Vec<u8>| rejection(&Apr { entries: vec![entry], ..small() }.build());
     assert!(
         of(entry(b"a", 0, &[1; 9], 0, 4)).starts_with("at byte 132: "),
         "{}",
@@ -159,28 +159,28 @@ fn a_refusal_names_the_byte_of_the_field() {
 #[test]
 fn metadata_must_be_an_object() {
     for metadata in ["[]", "{", "7", "{\"a\":1}x"] {
-        let message = refusal(&Apr { metadata: metadata.into(), ..small() }.build());
-        assert!(message.starts_with("the metadata: "), "{message}");
+        let message = rejection(&Apr { metadata: metadata.into(), ..small() }.build());
+        assert!(message.starts_with("metadata: "), "{message}");
     }
     assert!(read(&Apr { metadata: Vec::new(), ..small() }.build()).is_ok());
 }
 
 #[test]
-fn entries_that_do_not_fit_are_refused_with_their_tensor() {
+fn inconsistent_entries_are_rejected_with_their_tensor() {
     let with = |second: Vec<u8>| {
         let mut apr = small();
         apr.entries[1] = second;
-        refusal(&apr.build())
+        rejection(&apr.build())
     };
     let cases = [
-        (entry(b"a", 0, &[1], 64, 4), "tensor \"a\" is there twice"),
-        (entry(b"\xff", 0, &[1], 64, 4), "tensor 1 of 2: its name is not UTF-8"),
-        (entry(&[b'n'; 257], 0, &[1], 64, 4), "a name of 257 bytes, but at most 256"),
-        (entry(b"b", 0, &[1; 9], 64, 4), "tensor 1 of 2, \"b\": 9 dimensions, but at most 8"),
+        (entry(b"a", 0, &[1], 64, 4), "duplicate tensor \"a\""),
+        (entry(b"\xff", 0, &[1], 64, 4), "tensor 1 of 2: the name is not valid UTF-8"),
+        (entry(&[b'n'; 257], 0, &[1], 64, 4), "name length 257; expected at most 256"),
+        (entry(b"b", 0, &[1; 9], 64, 4), "tensor 1 of 2, \"b\": found 9 dimensions; expected at most 8"),
         (entry(b"b", 0, &[1 << 40, 1 << 40], 64, 4), "dimensions overflow"),
-        (entry(b"b", 0, &[2], 64, 4), "4 bytes are set aside for 2 elements of type F32, which take 8"),
+        (entry(b"b", 0, &[2], 64, 4), "2 elements of type F32 take 8 bytes, found 4"),
         (entry(b"b", 0, &[1], 65, 4), "offset 65 is not a multiple of 64"),
-        (entry(b"b", 0, &[1], 0, 4), "inside the tensor before it"),
+        (entry(b"b", 0, &[1], 0, 4), "overlaps the preceding tensor"),
         (entry(b"b", 0, &[1], 1 << 50, 4), "the file ends at byte"),
         (entry(b"b", 99, &[1], u64::MAX - 63, 4), "overflow"),
     ];
@@ -196,11 +196,11 @@ fn unknown_types_are_listed_with_the_stored_size() {
     apr.entries[1] = entry(b"b", 99, &[3], 64, 6);
     let header = read(&apr.build()).unwrap();
     assert_eq!((header.tensors[1].dtype, header.tensors[1].bytes), (Dtype::Unknown(99), Some(6)));
-    assert_eq!(header.warnings, ["1 tensor(s) of an unknown type, the first \"b\""]);
+    assert_eq!(header.warnings, ["1 tensor of unknown type (first: \"b\")"]);
 }
 
 #[test]
-fn compressed_weights_have_the_size_they_are_stored_in() {
+fn compressed_weights_have_their_stored_size() {
     let mut apr = Apr { flags: 1024 | 1, ..small() };
     apr.entries[0] = entry(b"a", 0, &[2, 4], 0, 20);
     let header = read(&apr.build()).unwrap();
@@ -209,10 +209,10 @@ fn compressed_weights_have_the_size_they_are_stored_in() {
 }
 
 #[test]
-fn the_first_byte_of_every_kind_of_damage_is_named() {
+fn errors_of_truncated_headers_name_a_byte_in_the_file() {
     let whole = small().build();
     for end in 0..64 {
         let fault = read(&whole[..end]).unwrap_err();
-        assert!(matches!(fault.place, Place::Byte(at) if at <= end as u64), "{fault}");
+        assert!(matches!(fault.location, Location::Byte(at) if at <= end as u64), "{fault}");
     }
 }

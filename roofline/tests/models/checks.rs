@@ -1,12 +1,12 @@
-//! What must hold for any bytes at all: the readers answer, what they accept is consistent and no larger
-//! than the input, and an architecture can be made of it. Shared by the fuzz targets and the replay of
+//! Properties that hold for any input: the readers return, accepted content is consistent and not larger
+//! than the input, and an architecture can be derived from it. Shared by the fuzz targets and the replay of
 //! their corpus.
 
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
 use roofline::model::{Architecture, Operation, Tensor, onnx, readers};
 
-/// A GGUF file.
+/// Checks a GGUF file.
 pub fn gguf(data: &[u8]) {
     let Ok(header) = readers::gguf(data) else { return };
     tensors(&header.tensors, data, 24);
@@ -16,7 +16,7 @@ pub fn gguf(data: &[u8]) {
     }
 }
 
-/// A SafeTensors file.
+/// Checks a SafeTensors file.
 pub fn safetensors(data: &[u8]) {
     let Ok(mut header) = readers::safetensors(data) else { return };
     tensors(&header.tensors, data, 40);
@@ -28,7 +28,7 @@ pub fn safetensors(data: &[u8]) {
     operations(&Architecture::of_tensors(None, &header.tensors, None), &header.tensors);
 }
 
-/// An APR file, given a right checksum: without one everything behind the header would stay untested.
+/// Checks an APR file after fixing its checksum, since the rest would not be tested otherwise.
 pub fn apr(data: &[u8]) {
     let mut data = data.to_vec();
     if let Some((before, after)) = data.get(..40).zip(data.get(44..64)) {
@@ -42,7 +42,7 @@ pub fn apr(data: &[u8]) {
     }
 }
 
-/// An ONNX file, with shapes for inputs of any name.
+/// Checks an ONNX file with given input shapes.
 pub fn onnx(data: &[u8]) {
     let Ok(read) = readers::onnx(data) else { return };
     assert!(read.tensors.len() * 2 <= data.len(), "more tensors than the input has room for");
@@ -55,7 +55,7 @@ pub fn onnx(data: &[u8]) {
     }
 }
 
-/// A `config.json` or the index of SafeTensors shards.
+/// Checks a `config.json` or the index of SafeTensors shards.
 pub fn config(data: &[u8]) {
     if let Ok(Some(hyper)) = readers::config(data) {
         let parameters = hyper.parameters();

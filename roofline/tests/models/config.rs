@@ -1,10 +1,10 @@
-//! `config.json`: errors that name the field. Dimensions and further errors are in `cases/configs.yaml`.
+//! Errors in a `config.json`. Dimensions and further errors are in `cases/configs.yaml`.
 
 use roofline::model::readers::config as read;
 use serde_json::json;
 
 #[test]
-fn missing_and_mistyped_fields_are_named() {
+fn errors_name_missing_and_mistyped_fields() {
     let llama = json!({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
         "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256});
     for field in
@@ -17,10 +17,10 @@ fn missing_and_mistyped_fields_are_named() {
             config[field] = value;
             config
         };
-        let whole = "must be a whole number, zero or more, but is";
+        let whole = "expected a non-negative integer, found";
         for (config, expected) in [
-            (absent, "is missing".to_owned()),
-            (with(json!(null)), "is missing".to_owned()),
+            (absent, "missing".to_owned()),
+            (with(json!(null)), "missing".to_owned()),
             (with(json!("many")), format!("{whole} \"many\"")),
             (with(json!(-1)), format!("{whole} -1")),
             (with(json!(1.5)), format!("{whole} 1.5")),
@@ -34,12 +34,12 @@ fn missing_and_mistyped_fields_are_named() {
 }
 
 #[test]
-fn a_text_that_is_not_an_object_is_refused_with_its_place() {
+fn invalid_json_is_rejected_with_its_location() {
     for (text, expected) in [
-        ("", "not valid JSON: EOF while parsing a value at line 1 column 0"),
-        ("[1]", "must be a JSON object"),
-        ("{\"a\": }", "not valid JSON: expected value at line 1 column 7"),
-        ("{} x", "not valid JSON: trailing characters at line 1 column 4"),
+        ("", "invalid JSON: EOF while parsing a value at line 1 column 0"),
+        ("[1]", "expected a JSON object"),
+        ("{\"a\": }", "invalid JSON: expected value at line 1 column 7"),
+        ("{} x", "invalid JSON: trailing characters at line 1 column 4"),
     ] {
         assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), expected);
     }

@@ -1,4 +1,4 @@
-//! The inputs fuzzing found worth keeping, replayed.
+//! Replay of the fuzzing corpus.
 
 use std::path::PathBuf;
 
@@ -15,27 +15,27 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn gguf_inputs_do_no_harm() {
+fn gguf_corpus_passes_the_checks() {
     replay("gguf", checks::gguf);
 }
 
 #[test]
-fn safetensors_inputs_do_no_harm() {
+fn safetensors_corpus_passes_the_checks() {
     replay("safetensors", checks::safetensors);
 }
 
 #[test]
-fn apr_inputs_do_no_harm() {
+fn apr_corpus_passes_the_checks() {
     replay("apr", checks::apr);
 }
 
 #[test]
-fn config_inputs_do_no_harm() {
+fn config_corpus_passes_the_checks() {
     replay("config", checks::config);
 }
 
 #[test]
-fn fixtures_pass_the_same_checks() {
+fn fixtures_pass_the_checks() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models/fixtures");
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -1,5 +1,5 @@
-//! Model files: what the readers make of good, odd and hostile ones, checked against other readers and
-//! against operations worked out by hand.
+//! Tests of the model readers with valid, unusual and hostile files, compared with other readers and
+//! with operations worked out by hand.
 
 #![allow(missing_docs, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! Mixes of types beside the sizes that files of them were published with.
+//! Quantization mixes compared with published file sizes.
 
 use roofline::model::{Dtype, Mix, Model};
 use roofline::predict::{Numbers, inputs_in};
@@ -7,7 +7,7 @@ use roofline::profile;
 use roofline_test_support::scratch::files;
 use roofline_test_support::writer::Gguf;
 
-/// Layers, width, heads, key-value heads, inner width, vocabulary; heads are 128 wide.
+/// Layers, hidden size, heads, KV heads, inner size, vocabulary; the head size is 128.
 type Dimensions = [u64; 6];
 
 const LLAMA_2_7B: Dimensions = [32, 4096, 32, 32, 11008, 32000];
@@ -17,7 +17,7 @@ const LLAMA_3_70B: Dimensions = [80, 8192, 64, 8, 28672, 128_256];
 const LLAMA_3_2_3B: Dimensions = [28, 3072, 24, 8, 8192, 128_256];
 const MISTRAL_7B: Dimensions = [32, 4096, 32, 8, 14336, 32000];
 
-/// Bytes in three digits: of Llama 3 the GiB that llama-bench prints of such files; of Llama 2 and Mistral the GB in the tables of
+/// Bytes to three digits: for Llama 3 the GiB that llama-bench prints; for Llama 2 and Mistral the GB in the tables of
 /// TheBloke/Llama-2-7B-GGUF, TheBloke/Llama-2-13B-GGUF and TheBloke/Mistral-7B-v0.1-GGUF.
 const PUBLISHED: &[(Dimensions, bool, &str, f64)] = &[
     (LLAMA_3_8B, false, "q4_k_m", 4_917_737_553.0),
@@ -71,7 +71,7 @@ fn open(index: usize, [layers, hidden, heads, kv_heads, inner, vocab]: Dimension
 }
 
 #[test]
-fn a_mix_has_the_size_that_files_of_it_were_published_with() {
+fn mixes_have_their_published_sizes() {
     for (index, (dimensions, tied, name, published)) in PUBLISHED.iter().enumerate() {
         let model = open(index, *dimensions, *tied).mixed(Mix::by_name(name).unwrap());
         let bytes = model.bytes().unwrap() as f64;
@@ -79,7 +79,7 @@ fn a_mix_has_the_size_that_files_of_it_were_published_with() {
             (bytes / published - 1.0).abs() < 0.005,
             "{name} of {dimensions:?}: {bytes}, not {published}"
         );
-        assert!(model.data(&model.tensors[0]).is_none(), "there are no weights of that type");
+        assert!(model.data(&model.tensors[0]).is_none(), "the weights are not accessible");
     }
 }
 
@@ -109,7 +109,7 @@ const LLAMA_3_1_8B: &[(&str, f64)] = &[
 ];
 
 #[test]
-fn a_mix_has_the_bits_per_weight_that_llama_cpp_says() {
+fn mixes_have_the_bits_per_weight_of_llama_cpp() {
     for (name, published) in LLAMA_3_1_8B {
         let model = open(200, LLAMA_3_8B, false).mixed(Mix::by_name(name).unwrap());
         let bits = 8.0 * model.bytes().unwrap() as f64 / model.parameters() as f64;
@@ -129,7 +129,7 @@ const MIXTRAL_8X22B: &[(&str, f64)] = &[
 ];
 
 #[test]
-fn a_mix_of_eight_experts_has_its_published_size_too() {
+fn mixes_of_eight_experts_have_their_published_sizes() {
     let (layers, hidden, inner, vocab) = (56, 6144, 16384, 32000);
     let keys = [
         ("block_count", layers),
@@ -172,23 +172,23 @@ fn a_mix_of_eight_experts_has_its_published_size_too() {
 }
 
 #[test]
-fn the_layers_of_a_mix_differ_and_the_head_has_six_bits() {
+fn mixes_differ_by_layer_and_have_a_six_bit_head() {
     let model = open(99, LLAMA_3_8B, false).mixed(Mix::by_name("q4_k_m").unwrap());
     let dtype = |name: &str| model.tensors.iter().find(|tensor| tensor.name == name).unwrap().dtype;
     assert_eq!(dtype("output.weight"), Dtype::Q6K);
     assert_eq!(dtype("token_embd.weight"), Dtype::Q4K);
     assert_eq!(dtype("blk.0.attn_norm.weight"), Dtype::F32);
-    // Four layers at both ends, and every third of those between.
+    // Four layers at both ends, and every third layer between them.
     let more: Vec<u64> =
         (0..32).filter(|layer| dtype(&format!("blk.{layer}.ffn_down.weight")) == Dtype::Q6K).collect();
     assert_eq!(more, [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]);
     assert_eq!(dtype("blk.4.attn_v.weight"), Dtype::Q4K);
     assert_eq!(Mix::by_name("q4_k"), None, "a type is not a mix");
-    assert_eq!(Mix::by_name("q8_0"), None, "a type that files have everywhere is not a mix");
+    assert_eq!(Mix::by_name("q8_0"), None, "a uniform type is not a mix");
 }
 
 #[test]
-fn a_mix_is_predicted_by_kinds_of_matrices_as_a_file_in_it_is_tensor_by_tensor() {
+fn predictions_of_mixes_match_files_in_the_mix() {
     for (index, (dimensions, tied, name, _)) in PUBLISHED.iter().enumerate() {
         let mix = Mix::by_name(name).unwrap();
         let model = open(100 + index, *dimensions, *tied).mixed(mix);
@@ -206,7 +206,7 @@ fn a_mix_is_predicted_by_kinds_of_matrices_as_a_file_in_it_is_tensor_by_tensor()
         }
         assert_eq!((told.head_params, told.dense_params), (file.head_params, file.dense_params));
         assert_eq!((kinds.most(), stored.most()), (Numbers::Narrow, Numbers::Narrow));
-        // The head has six bits, and a table that a token reads a row of is no part of what it reads.
+        // The head has six bits, and the embedding is not read as a whole.
         assert_eq!(told.head_bits, 6.5625);
         let (all, read) = (model.bytes().unwrap() as f64, told.evaluate().unwrap().pass_weight_bytes);
         let [_, hidden, .., vocab] = *dimensions;

@@ -1,4 +1,4 @@
-//! ONNX graphs: shapes from node to node and the cost of each node, from `cases/graphs.yaml`, and files that are cut short or lie.
+//! ONNX graphs: shapes and costs of nodes, from `cases/graphs.yaml`, and truncated or inconsistent files.
 
 use std::collections::BTreeMap;
 
@@ -36,11 +36,11 @@ struct Case {
     batch: Option<u64>,
     /// The batch of the inputs.
     batch_found: Option<u64>,
-    /// Part of the message that refuses the inputs.
+    /// Part of the error for the inputs.
     error: Option<String>,
     parameters: Option<Figure>,
     summary: Option<BTreeMap<String, String>>,
-    /// Floating-point operations and bytes of each node that computes, or why they are not known.
+    /// Floating-point operations and bytes of each node, or the reason why they are unknown.
     nodes: Option<BTreeMap<String, Cost>>,
 }
 
@@ -82,7 +82,7 @@ impl Case {
         let Some(expected) = &self.nodes else { return };
         let found: BTreeMap<&String, &Entry> =
             costs.entries.iter().map(|entry| (&entry.name, entry)).collect();
-        // Nodes that only change shapes need not be listed.
+        // Nodes without operations need not be listed.
         let idle = |entry: &&Entry| entry.pass.is_some_and(|cost| cost.flops == 0.0);
         let listed = found.values().filter(|entry| !idle(entry) || expected.contains_key(&entry.name));
         assert_eq!(listed.map(|entry| &entry.name).collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
@@ -109,13 +109,13 @@ fn table() -> Table {
     cases::table(include_str!("cases/graphs.yaml"))
 }
 
-/// The front of a network for images, and its end.
+/// First and last nodes of an image network.
 fn network() -> Graph {
-    table().cases["the front and the end of a network for images"].network.graph()
+    table().cases["the first and last nodes of an image network"].network.graph()
 }
 
 #[test]
-fn graphs_cost_as_worked_out() {
+fn graphs_have_the_expected_costs() {
     for (name, case) in table().cases {
         println!("{name}");
         case.check(&name);
@@ -123,7 +123,7 @@ fn graphs_cost_as_worked_out() {
 }
 
 #[test]
-fn the_roles_and_the_types_of_nodes_are_known() {
+fn nodes_have_roles_and_types() {
     let directory = files("onnx-roles", &[("m.onnx", &network().build())]);
     let model = Model::open(directory.join("m.onnx")).unwrap();
     let inferred = model.graph.as_ref().unwrap().infer(&[], 1).unwrap();
@@ -134,31 +134,31 @@ fn the_roles_and_the_types_of_nodes_are_known() {
 }
 
 #[test]
-fn files_that_lie_are_refused_with_the_place() {
+fn inconsistent_files_are_rejected_with_their_location() {
     let of = |graph: Graph| read(&graph.build()).err().unwrap().to_string();
     let twice = Graph::default().weight("w", &[1], FLOAT).weight("w", &[1], FLOAT);
-    assert_eq!(of(twice), "tensor \"w\" is there twice");
-    assert_eq!(of(Graph::default().weight("w", &[-1], FLOAT)), "tensor \"w\": a negative dimension");
+    assert_eq!(of(twice), "duplicate tensor \"w\"");
+    assert_eq!(of(Graph::default().weight("w", &[-1], FLOAT)), "tensor \"w\": negative dimension");
     assert_eq!(of(Graph::default().weight("w", &[i64::MAX, 4], FLOAT)), "tensor \"w\": dimensions overflow");
     assert_eq!(
         of(Graph::default().weight("w", &[1; 65], FLOAT)),
-        "tensor \"w\": 65 dimensions, but at most 64 are read"
+        "tensor \"w\": found 65 dimensions; expected at most 64"
     );
     let short = Message::default().int(1, 4).int(2, FLOAT).text(8, "w").bytes(9, &[0; 15]);
     assert_eq!(
         of(Graph(Message::default().message(5, &short))),
-        "tensor \"w\": 15 bytes for 4 elements of type F32, which take 16"
+        "tensor \"w\": 4 elements of type F32 take 16 bytes, found 15"
     );
     let two = Graph::default().node("Relu", &["x"], &["y"], &[]).node("Relu", &["x"], &["y"], &[]);
-    assert_eq!(of(two), "node 1: \"y\" is made by another node too");
+    assert_eq!(of(two), "node 1: duplicate output \"y\"");
     let empty = Message::default().int(1, 8).0;
-    assert_eq!(read(&empty).err().unwrap().to_string(), "the model has no graph");
+    assert_eq!(read(&empty).err().unwrap().to_string(), "missing graph");
     let many = Graph(Message((0..1 << 18).flat_map(|_| [0x0a, 0]).collect()));
-    assert!(of(many).contains("nodes, but at most"));
+    assert!(of(many).contains("nodes; expected at most"));
 }
 
 #[test]
-fn every_cut_and_every_changed_byte_of_a_graph_does_no_harm() {
+fn truncated_and_modified_graphs_pass_the_checks() {
     let bytes = network()
         .numbers("wanted", &[0, -1])
         .node("Reshape", &["a", "wanted"], &["r"], &[])
@@ -180,13 +180,13 @@ fn every_cut_and_every_changed_byte_of_a_graph_does_no_harm() {
 }
 
 #[test]
-fn a_graph_is_told_by_its_content_and_found_in_its_directory() {
+fn graphs_are_detected_by_content_and_in_directories() {
     let bytes = network().build();
     let directory = files("onnx-found", &[("net.onnx", &bytes), ("other.bin", &bytes)]);
     assert_eq!(Model::open(directory.join("other.bin")).unwrap().format, Format::Onnx);
     assert_eq!(Model::open(&directory).unwrap().format, Format::Onnx);
     let told = Model::open(files("onnx-bad", &[("x.onnx", b"nonsense")])).unwrap_err().to_string();
-    assert!(told.contains("x.onnx: the model: failed to decode"), "{told}");
+    assert!(told.contains("x.onnx: invalid model: failed to decode"), "{told}");
     let graph = Model::open(directory).unwrap().graph.unwrap();
     assert!(
         matches!(&graph.infer(&[], 1).unwrap().steps[0].task, Ok(Task::Convolution(one)) if one.dtype == Dtype::F32)

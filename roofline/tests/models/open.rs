@@ -1,4 +1,4 @@
-//! What can be opened, what can't, and what is said then.
+//! Opening of models by path: detection of formats, directories and errors.
 
 use roofline::model::{Dtype, Format, Model};
 
@@ -6,13 +6,13 @@ use roofline_test_support::scratch::{directory, files};
 use roofline_test_support::writer::{Gguf, safetensors};
 
 #[track_caller]
-fn refusal(test: &str, bytes: &[u8]) -> String {
+fn rejection(test: &str, bytes: &[u8]) -> String {
     let directory = files(test, &[("file.bin", bytes)]);
     Model::open(directory.join("file.bin")).unwrap_err().to_string()
 }
 
 #[test]
-fn the_format_is_told_by_the_content_not_by_the_name() {
+fn formats_are_detected_by_content() {
     let gguf = Gguf::new().tensor("a", &[8], Dtype::F32).build();
     let safetensors = safetensors(&[("a", &[8], Dtype::F32)]);
     let directory = files("content", &[("a.safetensors", &gguf), ("b.gguf", &safetensors)]);
@@ -22,7 +22,7 @@ fn the_format_is_told_by_the_content_not_by_the_name() {
 }
 
 #[test]
-fn a_header_whose_length_looks_like_a_brace_is_not_json() {
+fn a_header_length_that_looks_like_a_brace_is_not_json() {
     // 0x7b is '{': a header of 123 bytes begins like a JSON object.
     let entry = r#""dtype":"U8","shape":[1],"data_offsets":[0,1]"#;
     let name = "n".repeat(123 - entry.len() - 7);
@@ -36,16 +36,18 @@ fn a_header_whose_length_looks_like_a_brace_is_not_json() {
 }
 
 #[test]
-fn what_is_no_model_is_named() {
-    assert!(refusal("open-empty", b"").ends_with("file.bin: the file is empty; a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json is needed"));
-    assert!(refusal("open-text", b"hello").contains("not a model file;"));
-    assert!(refusal("open-zip", b"PK\x03\x04....").contains("this is a PyTorch or zip archive;"));
-    assert!(refusal("open-apr1", b"APRN....").contains("this is an APR file of version 1;"));
-    assert!(refusal("open-ggml", b"tjgg....").contains("a ggml file older than GGUF;"));
+fn files_that_are_not_models_are_rejected_with_their_format() {
+    assert!(rejection("open-empty", b"").ends_with("file.bin: empty file; expected a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json"));
+    assert!(rejection("open-text", b"hello").contains("not a model file;"));
     assert!(
-        refusal("open-lfs", b"version https://git-lfs.github.com/spec/v1\n").contains("a Git LFS pointer")
+        rejection("open-zip", b"PK\x03\x04....").contains("unsupported format, a PyTorch or zip archive;")
     );
-    assert!(refusal("open-json", b"  {\"a\":").contains("not valid JSON"));
+    assert!(rejection("open-apr1", b"APRN....").contains("unsupported format, an APR file of version 1;"));
+    assert!(rejection("open-ggml", b"tjgg....").contains("a ggml file older than GGUF;"));
+    assert!(
+        rejection("open-lfs", b"version https://git-lfs.github.com/spec/v1\n").contains("a Git LFS pointer")
+    );
+    assert!(rejection("open-json", b"  {\"a\":").contains("invalid JSON"));
 }
 
 #[test]
@@ -56,14 +58,14 @@ fn a_missing_file_is_an_error_with_its_name() {
 
 #[cfg(unix)]
 #[test]
-fn devices_are_not_files() {
+fn devices_are_rejected() {
     let message = Model::open("/dev/null").unwrap_err().to_string();
     assert_eq!(message, "/dev/null: not a regular file");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_refused_without_waiting_for_a_writer() {
+fn pipes_are_rejected_without_blocking() {
     let path = directory("open-pipe").join("pipe.gguf");
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let message = Model::open(&path).unwrap_err().to_string();
@@ -71,7 +73,7 @@ fn a_pipe_is_refused_without_waiting_for_a_writer() {
 }
 
 #[test]
-fn shards_without_an_index_are_taken_together_and_all_of_them() {
+fn shards_without_an_index_must_be_complete() {
     let shard = |name: &str| safetensors(&[(name, &[8, 4], Dtype::F32)]);
     let (a, b) = (shard("a.weight"), shard("b.weight"));
     let names = ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"];
@@ -86,23 +88,23 @@ fn shards_without_an_index_are_taken_together_and_all_of_them() {
 }
 
 #[test]
-fn a_directory_must_have_one_model() {
+fn directories_must_contain_a_single_model() {
     let gguf = Gguf::new().build();
     let two = files("open-two", &[("a.gguf", &gguf), ("b.gguf", &gguf)]);
     let message = Model::open(&two).unwrap_err().to_string();
-    assert!(
-        message.contains("has several models, among them \"a.gguf\" and \"b.gguf\": name one"),
-        "{message}"
-    );
+    assert!(message.contains("several models, such as \"a.gguf\" and \"b.gguf\""), "{message}");
     let none = files("open-none", &[("readme.txt", b"x")]);
     let message = Model::open(&none).unwrap_err().to_string();
-    assert!(message.contains("no .gguf, .safetensors, .apr or .onnx file and no config.json"), "{message}");
+    assert!(
+        message.contains("expected a .gguf, .safetensors, .apr or .onnx file or a config.json"),
+        "{message}"
+    );
     let one = files("open-one", &[("a.gguf", &gguf), ("readme.txt", b"x")]);
     assert_eq!(Model::open(one).unwrap().tensors.len(), 0);
 }
 
 #[test]
-fn a_broken_config_beside_the_weights_is_an_error_in_that_file() {
+fn errors_in_the_config_of_a_model_name_the_config() {
     let weights = safetensors(&[("a", &[8], Dtype::F32)]);
     let directory = files(
         "open-config",
@@ -110,7 +112,7 @@ fn a_broken_config_beside_the_weights_is_an_error_in_that_file() {
     );
     let message = Model::open(&directory).unwrap_err().to_string();
     assert!(
-        message.ends_with("config.json: `hidden_size`: must be a whole number, zero or more, but is \"x\""),
+        message.ends_with("config.json: `hidden_size`: expected a non-negative integer, found \"x\""),
         "{message}"
     );
     let other = files(

@@ -1,5 +1,5 @@
-//! Our reading of files against that of others: gguf-rs-lib, and what PyPI `gguf`, PyPI `safetensors` and
-//! the crate apr-format wrote down about the files they made (fixtures/make.sh).
+//! Comparison with other readers: gguf-rs-lib, and the output of PyPI `gguf`, PyPI `safetensors` and
+//! the crate apr-format for the files they created (fixtures/make.sh).
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -20,7 +20,7 @@ fn bytes(name: &str) -> Vec<u8> {
     std::fs::read(fixture(name)).unwrap()
 }
 
-/// What the maker of a fixture said about each of its tensors.
+/// Tensors of a fixture as reported by the reference implementation.
 fn expected(list: &str, name: &str) -> Vec<Value> {
     let listed: Value = serde_json::from_slice(&bytes(list)).unwrap();
     listed[name].as_array().unwrap().clone()
@@ -41,17 +41,17 @@ fn assert_same(tensors: &[Tensor], expected: &[Value]) {
 }
 
 #[test]
-fn gguf_files_of_the_python_package_are_read_as_it_reads_them() {
+fn gguf_files_match_the_python_package() {
     for name in ["types.gguf", "types-big-endian.gguf", "llama.gguf"] {
         let header = readers::gguf(&bytes(name)).unwrap();
         assert_same(&header.tensors, &expected("expected.json", name));
     }
-    // All ggml types but two: Q8_1, whose size the package has wrong, and Q2_0, which it does not know yet.
+    // All ggml types except Q8_1, whose size is wrong in the package, and Q2_0, which it does not support.
     assert_eq!(expected("expected.json", "types.gguf").len(), 33);
 }
 
 #[test]
-fn every_kind_of_metadata_of_the_python_package_is_read() {
+fn metadata_matches_the_python_package() {
     for name in ["types.gguf", "types-big-endian.gguf"] {
         let header = readers::gguf(&bytes(name)).unwrap();
         let found: BTreeMap<&str, String> =
@@ -80,7 +80,7 @@ fn every_kind_of_metadata_of_the_python_package_is_read() {
 }
 
 #[test]
-fn a_split_model_of_the_python_package_is_one_model() {
+fn split_models_match_the_python_package() {
     let model = Model::open_headers(fixture("split-00002-of-00003.gguf")).unwrap();
     let parts = ["split-00001-of-00003.gguf", "split-00002-of-00003.gguf", "split-00003-of-00003.gguf"];
     let listed: Vec<Value> = parts.iter().flat_map(|name| expected("expected.json", name)).collect();
@@ -93,7 +93,7 @@ fn a_split_model_of_the_python_package_is_one_model() {
 }
 
 #[test]
-fn gguf_rs_lib_reads_the_same_types_shapes_and_places() {
+fn types_shapes_and_offsets_match_gguf_rs_lib() {
     let mut gguf = Gguf::new().key("general.architecture", "llama").key("general.alignment", 64);
     gguf.alignment = 64;
     for dtype in Dtype::all().filter(|dtype| dtype.ggml().is_some()) {
@@ -114,7 +114,7 @@ fn gguf_rs_lib_reads_the_same_types_shapes_and_places() {
 }
 
 #[test]
-fn safetensors_files_of_the_python_package_are_read_as_it_reads_them() {
+fn safetensors_files_match_the_python_package() {
     let mut header = readers::safetensors(&bytes("types.safetensors")).unwrap();
     header.tensors.sort_by(|a, b| a.name.cmp(&b.name));
     assert_same(&header.tensors, &expected("expected.json", "types.safetensors"));
@@ -122,7 +122,7 @@ fn safetensors_files_of_the_python_package_are_read_as_it_reads_them() {
 }
 
 #[test]
-fn apr_files_are_read_as_their_own_crate_reads_them() {
+fn apr_files_match_the_reference_crate() {
     for name in ["types.apr", "llama.apr"] {
         let header = readers::apr(&bytes(name)).unwrap();
         let mut tensors = header.tensors;
@@ -135,12 +135,12 @@ fn apr_files_are_read_as_their_own_crate_reads_them() {
 }
 
 #[test]
-fn an_apr_file_of_a_known_family_has_its_operations() {
+fn apr_files_of_a_known_family_have_its_operations() {
     let model = Model::open(fixture("llama.apr")).unwrap();
     assert_eq!(model.warnings, Vec::<String>::new());
     assert_eq!((model.architecture.name.as_str(), model.architecture.basis), ("llama", Basis::Family));
     assert_eq!(model.summary, [("name".to_owned(), "small llama".to_owned())]);
-    // 2 x 10 x 16 tables, 3 x 16 norms, 16 x (16 + 8 + 8 + 16) attention, 3 x 16 x 24 feed-forward, f16.
+    // 2 x 10 x 16 embedding and head, 3 x 16 norms, 16 x (16 + 8 + 8 + 16) attention, 3 x 16 x 24 feed-forward, f16.
     let parameters = 320 + 48 + 768 + 1152;
     assert_eq!((model.parameters(), model.bytes()), (parameters, Some(2 * parameters)));
     assert_eq!(model.architecture.hyper.as_ref().unwrap().parameters(), parameters);

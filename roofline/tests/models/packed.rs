@@ -1,5 +1,5 @@
-//! Packed weights in SafeTensors files: one model as every tool stores it, with its real shapes and with parameters and bytes
-//! worked out by hand. Only headers and the few bytes that tell shapes are real: the files are sparse.
+//! Packed weights in SafeTensors files: one model as packed by each tool, with real shapes, and parameters and bytes
+//! worked out by hand. The files are sparse, except for headers and descriptions of shapes.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use roofline_test_support::writer::safetensors_header;
 
 use Dtype::{Bf16, F8E4M3, F32, I8, I32, I64, U8, U32};
 
-/// A tensor, with its data where a reader needs them.
+/// Tensor, with its data if the reader needs it.
 struct Stored {
     name: String,
     dims: Vec<u64>,
@@ -41,7 +41,7 @@ fn open(test: &str, config: Option<&str>, tensors: &[Stored]) -> Model {
     Model::open(path).unwrap()
 }
 
-/// Mistral 7B: the matrices of a layer, outputs and inputs.
+/// Mistral 7B: name, outputs and inputs of the matrices of a layer.
 const LINEAR: [(&str, u64, u64); 7] = [
     ("self_attn.q_proj", 4096, 4096),
     ("self_attn.k_proj", 1024, 4096),
@@ -52,17 +52,17 @@ const LINEAR: [(&str, u64, u64); 7] = [
     ("mlp.down_proj", 4096, 14336),
 ];
 
-/// All its parameters, and those of these matrices.
+/// Number of all parameters, and of these matrices.
 const PARAMETERS: u64 = 7_241_732_096;
 const PACKED: u64 = 6_979_321_856;
 
-/// Bytes of embedding, head and normalizations in 16 bits: 2 x 32000 x 4096 and 65 x 4096 numbers.
+/// Bytes of embedding, head and normalizations in 16 bits: 2 x 32000 x 4096 and 65 x 4096 parameters.
 const REST: u64 = 524_820_480;
 
 const CONFIG: &str = r#"{"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 32768"#;
 
-/// The model with each matrix as `pack` stores it, and all tables too where `tables` says so.
+/// Creates the model with matrices packed by `pack`, including embedding and head if `tables` is set.
 fn mistral(pack: impl Fn(&str, u64, u64) -> Vec<Stored>, tables: bool) -> Vec<Stored> {
     let table = |name: &str| match tables {
         true => pack(name, 32000, 4096),
@@ -82,7 +82,7 @@ fn mistral(pack: impl Fn(&str, u64, u64) -> Vec<Stored>, tables: bool) -> Vec<St
     tensors
 }
 
-/// The model must be what it is whoever has packed it: with its `config.json`, and by the tensors alone.
+/// Checks that the packed model equals the unpacked one, with and without its `config.json`.
 #[track_caller]
 fn assert_mistral(
     test: &str,
@@ -110,7 +110,7 @@ fn assert_mistral(
     let costs = profile(&model, &target, &workload, None).unwrap();
     assert_eq!(costs.undefined().count(), 0, "{test}");
     let decode = costs.decode.unwrap();
-    // Every stored byte is read for a token but the embedding's, of which a row is.
+    // Each token reads every stored byte, except for the embedding, of which it reads a row.
     let table = model.tensors.iter().filter(|tensor| tensor.name.starts_with("model.embed_tokens"));
     let read = bytes - table.map(|tensor| tensor.bytes.unwrap()).sum::<u64>();
     assert!(
@@ -118,10 +118,10 @@ fn assert_mistral(
         "{test}: {} bytes, not {read}",
         decode.weight_bytes
     );
-    // Two operations for each of its weights but the embedding's, and a few for vectors and one cached token.
+    // Two operations per weight except the embedding, plus a few for vectors and one cached token.
     let products = 2.0 * (PARAMETERS - 32000 * 4096) as f64;
     assert!((decode.flops / products - 1.0).abs() < 1e-3, "{test}: {} operations", decode.flops);
-    // In 16 bits the scales are gone.
+    // In 16 bits there are no scales.
     let wide = profile(&model, &target, &workload, Some(Dtype::Bf16)).unwrap().decode.unwrap().weight_bytes;
     assert_eq!(wide, 2.0 * (PARAMETERS - 32000 * 4096) as f64, "{test}");
 }
@@ -131,12 +131,10 @@ fn operation(model: &Model, role: Role) -> &Operation {
 }
 
 fn one_line(by: &str, dtype: Dtype, count: u64) -> String {
-    format!(
-        "{count} tensor(s) are packed by {by} as {dtype}: their shape is that of the weights they stand for"
-    )
+    format!("{count} tensors packed by {by} as {dtype}: shapes are those of the unpacked weights")
 }
 
-/// A matrix as AWQ stores it.
+/// Matrix packed by AWQ.
 fn awq(name: &str, outputs: u64, inputs: u64) -> Vec<Stored> {
     vec![
         stored(format!("{name}.qweight"), &[inputs, outputs / 8], I32),
@@ -145,7 +143,7 @@ fn awq(name: &str, outputs: u64, inputs: u64) -> Vec<Stored> {
     ]
 }
 
-/// A matrix as bitsandbytes stores it, in numbers of this kind.
+/// Matrix packed by bitsandbytes as `nf4` or `fp4`.
 fn bitsandbytes(kind: &str, name: &str, outputs: u64, inputs: u64) -> Vec<Stored> {
     let state = format!(r#"{{"quant_type": "{kind}", "blocksize": 64, "shape": [{outputs}, {inputs}]}}"#);
     let state = Stored {
@@ -163,7 +161,7 @@ fn bitsandbytes(kind: &str, name: &str, outputs: u64, inputs: u64) -> Vec<Stored
     ]
 }
 
-/// Mistral 7B as AWQ and as bitsandbytes in NF4 store it.
+/// Mistral 7B packed by AWQ, and by bitsandbytes as NF4.
 pub fn mistral_in_awq_and_nf4(test: &str) -> [Model; 2] {
     let config = format!("{CONFIG}}}");
     let nf4 = |name: &str, outputs, inputs| bitsandbytes("nf4", name, outputs, inputs);
@@ -174,8 +172,8 @@ pub fn mistral_in_awq_and_nf4(test: &str) -> [Model; 2] {
 }
 
 #[test]
-fn awq_packs_the_outputs_of_a_row_into_words() {
-    // Half a byte for each weight, and for each 128 of them two bytes of scale and half a byte of zero point.
+fn awq_packs_along_the_outputs() {
+    // Half a byte per weight, and per 128 weights two bytes of scale and half a byte of zero point.
     let bytes = PACKED / 2 + PACKED / 128 * 5 / 2 + REST;
     assert_eq!(bytes, 4_150_796_288);
     let told = one_line("AWQ", Dtype::Int4, 224);
@@ -183,9 +181,9 @@ fn awq_packs_the_outputs_of_a_row_into_words() {
 }
 
 #[test]
-fn gptq_packs_the_inputs_of_a_column_into_words() {
+fn gptq_packs_along_the_inputs() {
     for (bits, dtype, bytes) in [
-        // Each input has its group in four bytes.
+        // Four bytes per input for its group.
         (4, Dtype::Int4, 4_155_777_024),
         (8, I8, 7_672_700_928),
         (3, Dtype::Int3, 3_276_546_048),
@@ -204,7 +202,7 @@ fn gptq_packs_the_inputs_of_a_column_into_words() {
 }
 
 #[test]
-fn compressed_tensors_states_the_shape_of_its_words() {
+fn compressed_tensors_stores_the_unpacked_shape() {
     let pack = |name: &str, outputs: u64, inputs: u64| {
         let shape = Stored {
             data: [outputs.to_le_bytes(), inputs.to_le_bytes()].concat(),
@@ -223,7 +221,7 @@ fn compressed_tensors_states_the_shape_of_its_words() {
 }
 
 #[test]
-fn eight_bits_with_scales_keep_their_shape() {
+fn eight_bit_weights_with_scales_keep_their_shape() {
     let of = |dtype: Dtype, scale: &'static str, size: fn(u64, u64) -> Vec<u64>, scales: Dtype| {
         move |name: &str, outputs: u64, inputs: u64| {
             vec![
@@ -232,7 +230,7 @@ fn eight_bits_with_scales_keep_their_shape() {
             ]
         }
     };
-    // The outputs of all matrices are 32 x 43008, and a scale is one for each.
+    // One scale for each of 32 x 43008 outputs.
     let channels = mistral(of(F8E4M3, "weight_scale", |outputs, _| vec![outputs, 1], Bf16), false);
     assert_mistral("fp8", "", &channels, PACKED + 2 * 1_376_256 + REST, F8E4M3, &[]);
     let blocks = |outputs: u64, inputs: u64| vec![outputs / 128, inputs / 128];
@@ -243,10 +241,10 @@ fn eight_bits_with_scales_keep_their_shape() {
 }
 
 #[test]
-fn bitsandbytes_keeps_the_shape_of_its_column_in_a_tensor() {
+fn bitsandbytes_stores_the_unpacked_shape() {
     for (kind, dtype) in [("nf4", Dtype::Nf4), ("fp4", Dtype::Fp4)] {
         let pack = |name: &str, outputs, inputs| bitsandbytes(kind, name, outputs, inputs);
-        // Half a byte for each weight, a byte for each 64 of them, four for each 16384, and two tables and a text each.
+        // Half a byte per weight, a byte per 64 weights, four bytes per 16384, and two tables and a text per matrix.
         let bytes = PACKED / 2 + PACKED / 64 + PACKED / 16384 * 4 + 224 * (1024 + 64 + 160) + REST;
         assert_eq!(bytes, 4_125_516_800);
         let told = one_line("bitsandbytes", dtype, 224);
@@ -255,7 +253,7 @@ fn bitsandbytes_keeps_the_shape_of_its_column_in_a_tensor() {
 }
 
 #[test]
-fn mlx_packs_tables_too_and_states_its_groups_in_the_config() {
+fn mlx_packs_embeddings_and_declares_groups_in_the_config() {
     for (bits, group, dtype, bytes) in [
         (4, 64, Dtype::Int4, 4_073_857_024),
         (8, 64, I8, 7_694_589_952),
@@ -275,7 +273,7 @@ fn mlx_packs_tables_too_and_states_its_groups_in_the_config() {
         if group == 64 {
             assert_mistral(&format!("mlx-{bits}"), &config, &tensors, bytes, dtype, &[&told]);
         } else {
-            // Groups of 32 with 4 bits look like groups of 64 with 2: only the config tells.
+            // Groups of 32 with 4 bits look like groups of 64 with 2 bits without the config.
             let model = open("mlx-32", Some(&format!("{CONFIG}{config}}}")), &tensors);
             assert_eq!((model.parameters(), model.bytes()), (PARAMETERS, Some(bytes)));
             assert_eq!(model.warnings, [told]);
@@ -284,7 +282,7 @@ fn mlx_packs_tables_too_and_states_its_groups_in_the_config() {
 }
 
 #[test]
-fn modelopt_keeps_two_fp4_numbers_in_a_byte_and_scales_of_sixteen() {
+fn modelopt_packs_two_fp4_numbers_per_byte() {
     let pack = |name: &str, outputs: u64, inputs: u64| {
         vec![
             stored(format!("{name}.weight"), &[outputs, inputs / 2], U8),
@@ -299,7 +297,7 @@ fn modelopt_keeps_two_fp4_numbers_in_a_byte_and_scales_of_sixteen() {
     assert_mistral("nvfp4", "", &mistral(pack, false), bytes, Dtype::F4, &[&told]);
 }
 
-/// A sparse SafeTensors file of these tensors in a directory of this test's own, with a `config.json` beside it.
+/// Writes a sparse SafeTensors file and a `config.json` to a temporary directory.
 fn sparse(test: &str, config: Option<&str>, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
     let (header, length) = safetensors_header(tensors);
     let directory = files(test, &[("model.safetensors", &header)]);

@@ -1,12 +1,12 @@
-//! A prediction for a file is the sum of its profile, tensor by tensor.
+//! Consistency of predictions and profiles: a prediction is the sum of the profile of its tensors.
 
 use roofline::contracts::transformer::Inputs;
 use roofline::model::Model;
 use roofline::predict::{Target, predict};
 use roofline::profile::{Workload, inputs, profile};
 
-/// Compares the totals of a profile with what the contract of the whole model makes of the same file. What the contract has no
-/// words for is refused, and the refusal leads to the profile.
+/// Compares the totals of a profile with the contract for the whole model. The contract rejects models that it does not support,
+/// with a message that refers to the profile.
 #[track_caller]
 pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
     let (told, stored) = match inputs(model, None) {

@@ -1,5 +1,5 @@
-//! Speeds and sizes that refuted ceilings of earlier versions, each with where it was published: none is above its ceiling any
-//! more, and no ceiling is so far above that it says nothing.
+//! Published speeds that refuted the ceilings of earlier versions. None exceeds its ceiling any
+//! more, and no ceiling is too loose to be useful.
 
 use roofline::contracts::hardware::devices::{self, Device};
 use roofline::contracts::quantization::formats::{F8_E4M3, Format, NF4, NVFP4, Q4_0, Q8_0};
@@ -24,16 +24,16 @@ const STRIX_HALO: &str =
     "https://github.com/kyuz0/amd-strix-halo-toolboxes/blob/d1a34be/benchmark/results-mtp/summary.json";
 const AUTO_AWQ: &str = "https://github.com/casper-hansen/AutoAWQ/pull/365";
 
-/// A published speed.
+/// Published speed.
 struct Row {
     what: &'static str,
     source: &'static str,
     tokens_per_s: f64,
-    /// The ceiling of the same work.
+    /// Ceiling of the same work.
     ceiling: f64,
-    /// The ceiling that an earlier version gave, which was refuted, where it is worked out here.
+    /// Refuted ceiling of an earlier version, if it is reproduced here.
     before: Option<f64>,
-    /// How many times the speed the ceiling may be.
+    /// Maximum ratio of ceiling to speed.
     loosest: f64,
 }
 
@@ -46,7 +46,7 @@ fn on(device: &Device, inputs: Inputs, stored: &Stored) -> Outputs {
     predict(inputs, stored, &Target::of(device, None).unwrap()).unwrap().outputs
 }
 
-/// Prompts of 512 tokens of Llama 2 7B in Q4_0, whose products run on units for bytes.
+/// Prompts of 512 tokens for Llama 2 7B in Q4_0, whose products use int8 units.
 fn prompt_of_512(what: &'static str, device: &Device, tokens_per_s: f64) -> Row {
     let inputs = Inputs { prompt: 512.0, ..model("llama_2_7b", &Q4_0) };
     Row {
@@ -61,8 +61,8 @@ fn prompt_of_512(what: &'static str, device: &Device, tokens_per_s: f64) -> Row 
     }
 }
 
-/// Output tokens of a server at full load: so many sequences that the weights count for nothing, each with its prompt and its
-/// cache in 8 bits.
+/// Output tokens of a server at full load: with enough sequences to make the weights negligible, each with its prompt and an
+/// 8-bit cache.
 fn served(
     what: &'static str,
     device: &Device,
@@ -86,11 +86,11 @@ fn served(
     Row { what, source: TENSORRT_LLM, tokens_per_s, ceiling, before: Some(before), loosest }
 }
 
-/// Steps of Qwen3 30B A3B in Q8_0 with 528 tokens of each sequence in the cache.
+/// Decode steps of Qwen3 30B A3B in Q8_0 with 528 cached tokens per sequence.
 fn experts(what: &'static str, batch: f64, tokens_per_s: f64) -> Row {
     let inputs = Inputs { batch, context: 528.0, ..model("qwen3_30b_a3b", &Q8_0) };
     let outputs = on(&devices::DGX_SPARK_GB10, inputs, &Stored::of(&Q8_0));
-    // Experts chosen by chance are an estimate, which chance may beat.
+    // Random routing yields an ideal time rather than a ceiling.
     Row {
         what,
         source: DGX_SPARK,
@@ -109,9 +109,9 @@ fn profiled(device: &Device, model: &Model, prompt: f64) -> Costs {
 }
 
 #[test]
-fn no_published_speed_that_refuted_a_ceiling_is_above_it_any_more() {
+fn published_speeds_do_not_exceed_their_ceilings() {
     let [awq, _] = mistral_in_awq_and_nf4("refuted");
-    // Of Qwen3.6 27B the size is enough: all weights once a pass, a pass for four tokens.
+    // Qwen3.6 27B: all weights are read once per pass of four tokens.
     let strix = |tokens_per_pass| {
         let inputs = with_bits(dense(27.32e9), bits_per_weight(&Q8_0).unwrap());
         let inputs = Inputs { tokens_per_pass, ..inputs };
@@ -159,41 +159,41 @@ fn no_published_speed_that_refuted_a_ceiling_is_above_it_any_more() {
             source: AUTO_AWQ,
             tokens_per_s: 183.0,
             ceiling: profiled(&devices::RTX_4090, &awq, 512.0).decode.unwrap().ceiling_per_s,
-            // Words of 32 bits taken for parameters.
+            // 32-bit words were counted as parameters.
             before: Some(40.8),
             loosest: 2.0,
         },
     ];
     for Row { what, source, tokens_per_s, ceiling, before, loosest } in rows {
-        assert!(tokens_per_s <= ceiling, "{what}: {tokens_per_s} of {source} is above the ceiling {ceiling}");
-        assert!(ceiling <= loosest * tokens_per_s, "{what}: {ceiling} says nothing about {tokens_per_s}");
+        assert!(tokens_per_s <= ceiling, "{what}: {tokens_per_s} of {source} exceeds the ceiling {ceiling}");
+        assert!(ceiling <= loosest * tokens_per_s, "{what}: {ceiling} is too loose for {tokens_per_s}");
         assert!(before.is_none_or(|before| before < tokens_per_s), "{what}: {before:?} was not refuted");
     }
 }
 
 #[test]
-fn a_prompt_of_a_file_in_nf4_is_that_of_its_matrices_and_not_of_columns() {
+fn prefill_of_nf4_files_uses_the_unpacked_matrices() {
     let [_, nf4] = mistral_in_awq_and_nf4("refuted-column");
     let found = profiled(&devices::H100_SXM, &nf4, 512.0).prefill.unwrap().ceiling_per_s;
     let inputs = Inputs { prompt: 512.0, ..model("mistral_7b", &NF4) };
     let expected = on(&devices::H100_SXM, inputs, &Stored::of(&NF4)).prefill_ceiling;
-    // The tables of the file stay in 16 bits; a column for a row gave 479.
-    assert!((found / expected - 1.0).abs() < 0.02, "{found} where {expected} is expected");
+    // Embedding and head stay in 16 bits. An earlier version counted columns as rows and predicted 479.
+    assert!((found / expected - 1.0).abs() < 0.02, "expected {expected}, found {found}");
     assert!(found > 100.0 * 479.0, "{found}");
 }
 
 #[test]
-fn a_token_reads_what_it_runs_and_nothing_else_of_a_file() {
+fn tokens_read_only_the_weights_they_use() {
     let (large, base, air) = (1280u64, 768u64, 4096u64);
     let attention = 2 * 96 * 128 * air + 2 * 8 * 128 * air;
     let expert = 3 * air * 1408;
     for (table, name, params) in [
-        // Six matrices of attention in each layer of the decoder: the keys and values of the sound are made once.
+        // Six attention matrices per decoder layer, since cross-attention keys and values are computed once.
         (ENCODERS, "Whisper large-v3", 32 * (6 * large * large + 2 * large * 5120) + 51_866 * large),
         (ENCODERS, "flan-t5-base", 12 * (6 * base * base + 3 * base * 2048) + 32_128 * base),
         (
             DECODERS,
-            "GLM-4.5 leaves the block that predicts further tokens out of a token",
+            "GLM-4.5 does not execute its multi-token prediction block",
             46 * attention + 3 * air * 10_944 + 45 * (128 * air + 9 * expert) + 151_552 * air,
         ),
         (
@@ -205,14 +205,14 @@ fn a_token_reads_what_it_runs_and_nothing_else_of_a_file() {
         let model = cases::model(table, name, &format!("refuted {name}"));
         let costs = profiled(&devices::H100_SXM, &model, 16.0);
         let (found, expected) = (costs.decode.unwrap().weight_bytes, 2.0 * params as f64);
-        // Vectors may count or not.
-        assert!((found / expected - 1.0).abs() < 1e-3, "{name}: {found} bytes where {expected} are read");
+        // Vectors may or may not be counted.
+        assert!((found / expected - 1.0).abs() < 1e-3, "{name}: expected {expected} bytes, found {found}");
         assert!(model.bytes().unwrap() as f64 > 1.05 * found, "{name}: the file has more");
     }
 }
 
 #[test]
-fn inputs_and_outputs_of_large_batches_are_no_part_of_a_ceiling() {
+fn ceilings_exclude_activations_of_large_batches() {
     for batch in [1.0, 1024.0] {
         let inputs = Inputs { batch, context: 64.0, ..model("llama_3_1_8b", &Q8_0) };
         let outputs = on(&devices::H100_SXM, inputs, &Stored::of(&Q8_0));
@@ -222,7 +222,7 @@ fn inputs_and_outputs_of_large_batches_are_no_part_of_a_ceiling() {
     }
 }
 
-/// Qwen3 30B A3B with its experts, its head and the rest in types of their own.
+/// Qwen3 30B A3B with separate types for experts, head and the rest.
 fn qwen3_30b(test: &str, expert: Dtype, rest: Dtype, head: Dtype, table: Dtype) -> Model {
     let keys = [
         ("block_count", 48),
@@ -262,7 +262,7 @@ fn qwen3_30b(test: &str, expert: Dtype, rest: Dtype, head: Dtype, table: Dtype) 
 }
 
 #[test]
-fn a_mixed_file_is_predicted_tensor_by_tensor() {
+fn mixed_files_are_predicted_by_tensor() {
     let bits = |dtype: Dtype| {
         let (weights, bytes) = dtype.block().unwrap();
         8.0 * bytes as f64 / weights as f64
@@ -281,7 +281,7 @@ fn a_mixed_file_is_predicted_tensor_by_tensor() {
             + vectors * 32.0)
             / 8.0;
         assert!((decode.weight_bytes / expected - 1.0).abs() < 1e-9, "{name}: {}", decode.weight_bytes);
-        // The average over the file is that of its experts, of which a token reads few.
+        // The experts dominate the average over the file, but a token reads few of them.
         let params = 48.0 * (experts + attention + 128.0 * 2048.0) + 151_936.0 * 2048.0 + vectors;
         let average = model.bytes().unwrap() as f64 / model.parameters() as f64;
         assert!(expected / (params * average) > 1.05, "{name}: {}", expected / (params * average));

@@ -1,4 +1,4 @@
-//! SafeTensors: every type, hostile headers, cut files, shards; checked against the reference crate.
+//! SafeTensors: all types, hostile headers, truncated files, shards; compared with the reference crate.
 
 use roofline::model::readers::{read_index, safetensors as read};
 use roofline::model::{Dtype, Fault, Model};
@@ -39,7 +39,7 @@ fn every_type() -> Vec<u8> {
     safetensors(&tensors)
 }
 
-/// A file with this header and `data` bytes behind it.
+/// Builds a file from a header and `data` bytes of zeros.
 fn file(header: &str, data: usize) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.as_bytes());
@@ -47,15 +47,15 @@ fn file(header: &str, data: usize) -> Vec<u8> {
     bytes
 }
 
-/// What must be refused, and that the reference crate refuses it too.
+/// Returns the error for bytes that the reference crate rejects too.
 #[track_caller]
-fn refusal(bytes: &[u8]) -> Fault {
-    assert!(SafeTensors::deserialize(bytes).is_err(), "the reference accepts it");
-    read(bytes).expect_err("must be refused")
+fn rejection(bytes: &[u8]) -> Fault {
+    assert!(SafeTensors::deserialize(bytes).is_err(), "accepted by the reference");
+    read(bytes).expect_err("expected a rejection")
 }
 
 #[test]
-fn every_type_has_the_size_and_place_the_reference_gives_it() {
+fn sizes_and_offsets_of_all_types_match_the_reference() {
     let bytes = every_type();
     let header = read(&bytes).unwrap();
     let (length, reference) = SafeTensors::read_metadata(&bytes).unwrap();
@@ -74,17 +74,17 @@ fn every_type_has_the_size_and_place_the_reference_gives_it() {
 }
 
 #[test]
-fn a_file_cut_in_its_header_is_refused_and_one_cut_in_its_data_is_not() {
+fn truncated_headers_are_errors_and_truncated_data_a_warning() {
     let whole = every_type();
     let data = 8 + u64::from_le_bytes(*whole.first_chunk().unwrap()) as usize;
     for end in 0..data {
-        refusal(&whole[..end]);
+        rejection(&whole[..end]);
     }
     for end in data..whole.len() {
         let header = read(&whole[..end]).unwrap();
         let cut = header.tensors.iter().filter(|t| t.offset + t.bytes.unwrap() > end as u64).count();
         let told = format!(
-            "the file is cut short: {} of {} bytes are missing, and with them data of {cut} of {} tensors",
+            "truncated file: {} of {} bytes are missing, including data of {cut} of {} tensors",
             whole.len() - end,
             whole.len(),
             TYPES.len()
@@ -94,18 +94,18 @@ fn a_file_cut_in_its_header_is_refused_and_one_cut_in_its_data_is_not() {
 }
 
 #[test]
-fn hostile_headers_are_refused_with_the_tensor_and_the_place() {
+fn hostile_headers_are_rejected_with_their_location() {
     let entry = |rest: &str| format!(r#"{{"t":{{{rest}}}}}"#);
     let cases = [
         (
             entry(r#""dtype":"F32","shape":[2],"data_offsets":[0,4]"#),
             4,
-            "4 bytes are set aside for 2 elements",
+            "2 elements of type F32 take 8 bytes, found 4",
         ),
-        (entry(r#""dtype":"F32","shape":[1],"data_offsets":[4,0]"#), 4, "ends at 0, before it begins at 4"),
-        (entry(r#""dtype":"F32","shape":[1],"data_offsets":[4,8]"#), 8, "no tensor owns the bytes before"),
-        (entry(r#""dtype":"F32","shape":[1],"data_offsets":[0,4]"#), 9, "no tensor owns the bytes from here"),
-        (entry(r#""dtype":"F4","shape":[3],"data_offsets":[0,1]"#), 1, "no whole number of bytes"),
+        (entry(r#""dtype":"F32","shape":[1],"data_offsets":[4,0]"#), 4, "data end 0 precedes data start 4"),
+        (entry(r#""dtype":"F32","shape":[1],"data_offsets":[4,8]"#), 8, "unused bytes before"),
+        (entry(r#""dtype":"F32","shape":[1],"data_offsets":[0,4]"#), 9, "unused bytes from here"),
+        (entry(r#""dtype":"F4","shape":[3],"data_offsets":[0,1]"#), 1, "a fractional number of bytes"),
         (
             entry(r#""dtype":"Q4","shape":[3],"data_offsets":[0,1]"#),
             1,
@@ -124,39 +124,36 @@ fn hostile_headers_are_refused_with_the_tensor_and_the_place() {
         (r#"{"__metadata__":{"a":1}}"#.to_owned(), 0, "expected a string"),
     ];
     for (header, data, expected) in cases {
-        let message = refusal(&file(&header, data)).to_string();
+        let message = rejection(&file(&header, data)).to_string();
         assert!(message.contains(expected), "{message}");
     }
     let overlap = r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}}"#;
-    let message = refusal(&file(overlap, 6)).to_string();
-    assert!(
-        message.contains("tensor \"b\": begins at byte") && message.contains("inside the tensor"),
-        "{message}"
-    );
+    let message = rejection(&file(overlap, 6)).to_string();
+    assert!(message.contains("tensor \"b\": overlaps the preceding tensor at byte"), "{message}");
 }
 
 #[test]
-fn lengths_beyond_the_file_or_the_format_are_refused() {
+fn lengths_beyond_the_file_or_the_format_are_rejected() {
     for length in [1u64, 100_000_000, 100_000_001, 1 << 60, u64::MAX] {
         let mut bytes = length.to_le_bytes().to_vec();
         bytes.push(b'{');
         if length > 1 {
-            refusal(&bytes);
+            rejection(&bytes);
         }
         assert!(read(&bytes).is_err());
     }
 }
 
 #[test]
-fn bad_utf8_is_refused_at_its_byte() {
+fn invalid_utf8_is_rejected_with_its_byte() {
     let mut bytes = file(r#"{"name":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}"#, 1);
     bytes[12] = 0xff;
-    assert_eq!(refusal(&bytes).to_string(), "at byte 12: the header is not UTF-8");
+    assert_eq!(rejection(&bytes).to_string(), "at byte 12: the header is not valid UTF-8");
 }
 
 #[test]
-fn sizes_that_overflow_only_together_are_refused() {
-    // Each tensor is possible; only the end of the last passes 2^64.
+fn sizes_with_an_overflowing_sum_are_rejected() {
+    // Each tensor is valid on its own; only the end of the last one exceeds 2^64.
     let entries: Vec<String> = (0..9u64)
         .map(|index| {
             let start = u128::from(index) << 61;
@@ -173,15 +170,15 @@ fn sizes_that_overflow_only_together_are_refused() {
 }
 
 #[test]
-fn a_name_that_is_there_twice_is_refused_although_the_reference_keeps_the_last() {
+fn duplicate_names_are_rejected_unlike_in_the_reference() {
     let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
     let bytes = file(header, 1);
     assert!(SafeTensors::deserialize(&bytes).is_ok());
-    assert!(read(&bytes).unwrap_err().to_string().contains("\"a\" is there twice"));
+    assert!(read(&bytes).unwrap_err().to_string().contains("duplicate entry \"a\""));
 }
 
 #[test]
-fn the_metadata_of_the_file_is_its_summary() {
+fn the_summary_contains_the_metadata() {
     let header = r#"{"__metadata__":{"format":"pt","long":"LONG"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#
         .replace("LONG", &"x".repeat(500));
     let directory = files("safetensors-metadata", &[("m.safetensors", &file(&header, 1))]);
@@ -191,21 +188,21 @@ fn the_metadata_of_the_file_is_its_summary() {
 }
 
 #[test]
-fn an_index_lists_file_names_only() {
+fn an_index_must_contain_file_names() {
     let shards = read_index(br#"{"weight_map":{"a":"x.safetensors","b":"y.safetensors"}}"#).unwrap();
     assert_eq!(shards[1], ("b".to_owned(), "y.safetensors".to_owned()));
     for shard in ["\"../x\"", "\"/etc/passwd\"", "\"a\\\\b\"", "\"\"", "\"..\"", "7"] {
         let message =
             read_index(format!(r#"{{"weight_map":{{"t":{shard}}}}}"#).as_bytes()).unwrap_err().to_string();
         assert!(
-            message.starts_with("`weight_map`: \"t\": ") && message.ends_with("is not a file name"),
+            message.starts_with("`weight_map`: \"t\": ") && message.contains("expected a file name"),
             "{message}"
         );
     }
-    assert_eq!(read_index(b"{}").unwrap_err().to_string(), "`weight_map`: is missing");
+    assert_eq!(read_index(b"{}").unwrap_err().to_string(), "`weight_map`: missing");
     assert_eq!(
         read_index(br#"{"weight_map":[]}"#).unwrap_err().to_string(),
-        "`weight_map`: must be an object"
+        "`weight_map`: expected an object"
     );
 }
 
@@ -220,11 +217,11 @@ fn an_index_and_its_shards_must_agree() {
     let missing = open("index-missing", r#"{"weight_map":{"a":"s1"}}"#, &[]);
     assert!(missing.contains("s1: No such file"), "{missing}");
     let absent = open("index-absent", r#"{"weight_map":{"a":"s1","b":"s1"}}"#, &[("s1", &a)]);
-    assert!(absent.contains("`weight_map`: \"b\" is not in \"s1\""), "{absent}");
+    assert!(absent.contains("`weight_map`: tensor \"b\" is missing from \"s1\""), "{absent}");
     let twice = open("index-twice", r#"{"weight_map":{"a":"s1","b":"s2"}}"#, &[("s1", &a), ("s2", &a)]);
-    assert!(twice.contains("s2: tensor \"a\" is in another shard too"), "{twice}");
+    assert!(twice.contains("s2: duplicate tensor \"a\""), "{twice}");
     let broken = open("index-broken", r#"{"weight_map":{"a":"s1"}}"#, &[("s1", &a[..20])]);
-    assert!(broken.contains("s1: at byte 8: the header needs"), "{broken}");
+    assert!(broken.contains("s1: at byte 8: the header takes"), "{broken}");
 
     let both = safetensors(&[("a", &[4], Dtype::F32), ("b", &[4], Dtype::F32)]);
     let directory = files(
@@ -232,5 +229,5 @@ fn an_index_and_its_shards_must_agree() {
         &[("model.safetensors.index.json", br#"{"weight_map":{"a":"s1"}}"#), ("s1", &both)],
     );
     let model = Model::open(directory).unwrap();
-    assert!(model.warnings.contains(&"1 tensor(s) of the shards are not in the index".to_owned()));
+    assert!(model.warnings.contains(&"1 tensor of the shards missing from the index".to_owned()));
 }

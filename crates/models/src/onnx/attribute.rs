@@ -1,4 +1,4 @@
-//! The attributes of a node: those that say something about shapes.
+//! Attributes of nodes, as far as they affect shapes.
 
 use std::collections::HashMap;
 
@@ -24,15 +24,15 @@ struct AttributeProto {
     ints: Vec<i64>,
 }
 
-/// What a node says beside its inputs.
+/// Attributes of a node by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes {
     numbers: HashMap<String, i64>,
     lists: HashMap<String, Vec<i64>>,
     words: HashMap<String, String>,
-    /// A tensor that the node makes of nothing.
+    /// Tensor attribute, such as the value of a `Constant`.
     pub constant: Option<Value>,
-    /// Whether it runs graphs of its own.
+    /// True if an attribute is a subgraph.
     pub has_graph: bool,
 }
 
@@ -57,22 +57,22 @@ impl Attributes {
         Ok(out)
     }
 
-    /// A number; none where it is not said.
+    /// Returns an integer attribute.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.numbers.get(name).copied()
     }
 
-    /// Whether a number that stands for yes or no is not zero.
+    /// Returns true if an integer attribute is set and not zero.
     pub fn flag(&self, name: &str) -> bool {
         self.number(name).is_some_and(|number| number != 0)
     }
 
-    /// A list of numbers; none where it is not said or empty.
+    /// Returns a list attribute unless it is empty.
     pub fn list(&self, name: &str) -> Option<&[i64]> {
         self.lists.get(name).map(Vec::as_slice).filter(|list| !list.is_empty())
     }
 
-    /// A word.
+    /// Returns a string attribute unless it is empty.
     pub fn word(&self, name: &str) -> Option<&str> {
         self.words.get(name).map(String::as_str).filter(|word| !word.is_empty())
     }

@@ -1,5 +1,5 @@
-//! ONNX: a graph of nodes with their weights. The messages are those of `onnx.proto`, with only the fields that shapes and costs
-//! need; nested ones are decoded one at a time, and weights are never copied.
+//! ONNX graphs. The protobuf messages follow `onnx.proto`, limited to the fields that shapes and costs depend on. Nested messages
+//! are decoded one at a time, and weights are not copied.
 
 mod attribute;
 mod infer;
@@ -12,20 +12,20 @@ use prost::bytes::Bytes;
 
 use super::Tensor;
 use super::dtype::Dtype;
-use super::fault::{Fault, quoted};
+use super::error::{Fault, quoted};
 
 use attribute::Attributes;
 pub use infer::{Given, Inferred, Value};
 pub use node::{Geometry, Heads, Product, Step, Task};
 
-/// More nodes than any graph has.
-const MOST_NODES: usize = 1 << 17;
+/// Maximum number of nodes.
+const MAX_NODES: usize = 1 << 17;
 
-/// More dimensions than any value has.
-const MOST_DIMS: usize = 64;
+/// Maximum number of dimensions of a value.
+const MAX_DIMS: usize = 64;
 
-/// The most numbers of a tensor that are kept, for shapes that are computed.
-const MOST_NUMBERS: u64 = 128;
+/// Maximum number of elements for which the contents of a tensor are kept, to compute shapes.
+const MAX_NUMBERS: u64 = 128;
 
 #[derive(Clone, PartialEq, Message)]
 struct ModelProto {
@@ -117,18 +117,16 @@ struct DimProto {
     param: String,
 }
 
-/// A graph of nodes, as a file states it.
+/// Graph of an ONNX file.
 #[derive(Clone, Debug)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// What goes in, in order.
     inputs: Vec<Declared>,
-    /// Values between the nodes, and results, whose shape the file states.
-    stated: Vec<Declared>,
+    /// Intermediate values and outputs with a declared shape.
+    declared: Vec<Declared>,
     weights: HashMap<String, Weight>,
 }
 
-/// One node.
 #[derive(Clone, Debug)]
 struct Node {
     name: String,
@@ -138,15 +136,15 @@ struct Node {
     attributes: Attributes,
 }
 
-/// A tensor of the file.
+/// Initializer of a graph.
 #[derive(Clone, Debug)]
 struct Weight {
-    /// Its place among the model's tensors.
+    /// Index into the tensors of the model.
     index: usize,
     value: Value,
 }
 
-/// A value with a name, whose dimensions may be open.
+/// Declared value, whose dimensions may be unknown.
 #[derive(Clone, Debug)]
 struct Declared {
     name: String,
@@ -154,37 +152,37 @@ struct Declared {
     dims: Option<Vec<Dim>>,
 }
 
-/// A dimension: a number, a name for one, or nothing.
+/// Dimension: fixed, symbolic or unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Dim {
     Known(u64),
-    Named(String),
-    Open,
+    Symbolic(String),
+    Unknown,
 }
 
-/// What a file holds: its graph and its weights.
+/// Contents of an ONNX file.
 pub struct Read {
-    /// The graph.
+    /// Nodes, inputs and weights.
     pub graph: Graph,
-    /// The weights. Where their data lie is not kept.
+    /// Weights, without the offsets of their data.
     pub tensors: Vec<Tensor>,
-    /// The program that wrote it.
+    /// Name of the program that wrote the file.
     pub producer: String,
 }
 
-/// Whether a file may be an ONNX model: its format has no mark, but all begin with a small number of a version.
+/// Returns true if a file may be an ONNX model. The format has no magic number, but starts with a small version.
 pub(super) fn looks_like(bytes: &[u8]) -> bool {
-    // Behind the version come the producer, a domain, the graph or the sets of operators, each a field with a length.
+    // Producer, domain, graph or operator sets follow the version, all as length-delimited fields.
     matches!(bytes, [0x08, 1..=64, 0x12 | 0x1a | 0x22 | 0x32 | 0x3a | 0x42 | 0x72, ..])
 }
 
-/// Reads a model.
+/// Parses an ONNX file.
 pub fn read(bytes: Bytes) -> Result<Read, Fault> {
-    let model = ModelProto::decode(bytes).map_err(|error| Fault::file(format!("the model: {error}")))?;
-    let graph = model.graph.ok_or_else(|| Fault::file("the model has no graph"))?;
-    let graph = GraphProto::decode(graph).map_err(|error| Fault::file(format!("the graph: {error}")))?;
-    if graph.node.len() > MOST_NODES {
-        return Err(Fault::file(format!("{} nodes, but at most {MOST_NODES} are read", graph.node.len())));
+    let model = ModelProto::decode(bytes).map_err(|error| Fault::file(format!("invalid model: {error}")))?;
+    let graph = model.graph.ok_or_else(|| Fault::file("missing graph"))?;
+    let graph = GraphProto::decode(graph).map_err(|error| Fault::file(format!("invalid graph: {error}")))?;
+    if graph.node.len() > MAX_NODES {
+        return Err(Fault::file(format!("found {} nodes; expected at most {MAX_NODES}", graph.node.len())));
     }
     let mut tensors = Vec::new();
     let mut weights = HashMap::new();
@@ -196,25 +194,25 @@ pub fn read(bytes: Bytes) -> Result<Read, Fault> {
             name: proto.name.clone(),
             dtype: value.dtype,
             dims: value.dims.clone(),
-            // The data are never read.
+            // The data is never read.
             offset: u64::MAX,
             bytes: value.bytes(),
             file: 0,
             beside: None,
         };
         if weights.insert(proto.name.clone(), Weight { index: tensors.len(), value }).is_some() {
-            return Err(Fault::file(format!("tensor {} is there twice", quoted(&proto.name))));
+            return Err(Fault::file(format!("duplicate tensor {}", quoted(&proto.name))));
         }
         tensors.push(tensor);
     }
-    let mut made: HashSet<String> = HashSet::new();
+    let mut outputs: HashSet<String> = HashSet::new();
     let mut nodes = Vec::with_capacity(graph.node.len());
     for (index, bytes) in graph.node.into_iter().enumerate() {
         let fault = |error: &dyn std::fmt::Display| Fault::file(format!("node {index}: {error}"));
         let proto = NodeProto::decode(bytes).map_err(|error| fault(&error))?;
         for output in proto.output.iter().filter(|name| !name.is_empty()) {
-            if !made.insert(output.clone()) {
-                return Err(fault(&format!("{} is made by another node too", quoted(output))));
+            if !outputs.insert(output.clone()) {
+                return Err(fault(&format!("duplicate output {}", quoted(output))));
             }
         }
         let attributes = Attributes::read(proto.attribute).map_err(|error| fault(&error))?;
@@ -228,39 +226,37 @@ pub fn read(bytes: Bytes) -> Result<Read, Fault> {
     }
     let declared = |all: Vec<Bytes>| {
         let one = |bytes| {
-            let proto =
-                ValueInfoProto::decode(bytes).map_err(|error| Fault::file(format!("a value: {error}")))?;
-            Declared::of(proto)
+            let proto = ValueInfoProto::decode(bytes)
+                .map_err(|error| Fault::file(format!("invalid value: {error}")))?;
+            Declared::from_proto(proto)
         };
         all.into_iter().map(one).collect::<Result<Vec<Declared>, Fault>>()
     };
-    // Old files list their weights among the inputs.
+    // Old files also list weights as inputs.
     let inputs =
         declared(graph.input)?.into_iter().filter(|input| !weights.contains_key(&input.name)).collect();
-    let mut stated = declared(graph.value_info)?;
-    stated.extend(declared(graph.output)?);
-    let graph = Graph { nodes, inputs, stated, weights };
+    let mut values = declared(graph.value_info)?;
+    values.extend(declared(graph.output)?);
+    let graph = Graph { nodes, inputs, declared: values, weights };
     Ok(Read { graph, tensors, producer: model.producer_name })
 }
 
-/// A tensor of the file as a value; small ones of whole numbers with their numbers.
+/// Converts an initializer to a value, with the contents of small integer tensors.
 fn weight(proto: &TensorProto) -> Result<Value, Fault> {
-    let fault = |what: String| Fault::file(format!("tensor {}: {what}", quoted(&proto.name)));
-    if proto.dims.len() > MOST_DIMS {
-        return Err(fault(format!("{} dimensions, but at most {MOST_DIMS} are read", proto.dims.len())));
+    let fault = |message: String| Fault::file(format!("tensor {}: {message}", quoted(&proto.name)));
+    if proto.dims.len() > MAX_DIMS {
+        return Err(fault(format!("found {} dimensions; expected at most {MAX_DIMS}", proto.dims.len())));
     }
     let dims = proto.dims.iter().map(|dim| u64::try_from(*dim)).collect::<Result<Vec<u64>, _>>();
-    let dims = dims.map_err(|_| fault("a negative dimension".to_owned()))?;
+    let dims = dims.map_err(|_| fault("negative dimension".to_owned()))?;
     let elements = super::elements(&dims).ok_or_else(|| fault("dimensions overflow".to_owned()))?;
     let dtype = dtype(proto.data_type);
     let mut value = Value { dims, dtype, numbers: None };
     let (Some(bytes), raw) = (value.bytes(), proto.raw_data.len() as u64) else { return Ok(value) };
     if raw > 0 && raw != bytes {
-        return Err(fault(format!(
-            "{raw} bytes for {elements} elements of type {dtype}, which take {bytes}"
-        )));
+        return Err(fault(format!("{elements} elements of type {dtype} take {bytes} bytes, found {raw}")));
     }
-    if elements <= MOST_NUMBERS {
+    if elements <= MAX_NUMBERS {
         let whole = match dtype {
             Dtype::I64 if raw > 0 => proto
                 .raw_data
@@ -274,7 +270,7 @@ fn weight(proto: &TensorProto) -> Result<Value, Fault> {
                 .map(|bytes| bytes.try_into().map(|bytes| i64::from(i32::from_le_bytes(bytes))))
                 .collect::<Result<Vec<i64>, _>>()
                 .ok(),
-            // Scales are small floats, and of those only whole ones matter.
+            // Resize scales are floats; only integral ones are needed.
             Dtype::F32 if raw > 0 => proto
                 .raw_data
                 .chunks_exact(4)
@@ -292,7 +288,7 @@ fn weight(proto: &TensorProto) -> Result<Value, Fault> {
     Ok(value)
 }
 
-/// The type behind a number of the format.
+/// Maps a type number of the format.
 fn dtype(number: i32) -> Dtype {
     match number {
         1 => Dtype::F32,
@@ -322,25 +318,25 @@ fn dtype(number: i32) -> Dtype {
 }
 
 impl Declared {
-    fn of(proto: ValueInfoProto) -> Result<Declared, Fault> {
+    fn from_proto(proto: ValueInfoProto) -> Result<Declared, Fault> {
         let tensor = proto.kind.and_then(|kind| kind.tensor).unwrap_or_default();
         let dim = |dim: DimProto| match dim.value {
             Some(value) => u64::try_from(value)
                 .map(Dim::Known)
-                .map_err(|_| Fault::file(format!("{}: a negative dimension", quoted(&proto.name)))),
-            None if dim.param.is_empty() => Ok(Dim::Open),
-            None => Ok(Dim::Named(dim.param)),
+                .map_err(|_| Fault::file(format!("{}: negative dimension", quoted(&proto.name)))),
+            None if dim.param.is_empty() => Ok(Dim::Unknown),
+            None => Ok(Dim::Symbolic(dim.param)),
         };
         let dims = tensor.shape.map(|shape| shape.dim.into_iter().map(dim).collect::<Result<_, _>>());
         Ok(Declared { name: proto.name.clone(), dtype: dtype(tensor.elem_type), dims: dims.transpose()? })
     }
 
-    /// Its shape for people, a question mark for what is open.
+    /// Formats the shape, with `?` for unknown dimensions.
     fn shape(&self) -> String {
         let one = |dim: &Dim| match dim {
             Dim::Known(number) => number.to_string(),
-            Dim::Named(name) => quoted(name),
-            Dim::Open => "?".to_owned(),
+            Dim::Symbolic(name) => quoted(name),
+            Dim::Unknown => "?".to_owned(),
         };
         self.dims.as_ref().map_or("?".to_owned(), |dims| dims.iter().map(one).collect::<Vec<_>>().join("x"))
     }

@@ -1,68 +1,68 @@
-//! What each kind of node makes of its inputs: the shapes that come out, and the work. Element-wise work counts an operation for
-//! each number and a few for each number of a normalization; what only moves numbers counts their bytes.
+//! Output shapes and work of each ONNX operator. Elementwise operators count one operation per element, normalizations a few;
+//! data movement counts bytes only.
 
 use super::infer::Value;
-use super::{MOST_NUMBERS, Node, dtype};
+use super::{MAX_NUMBERS, Node, dtype};
 use crate::dtype::Dtype;
 use crate::elements;
 
-/// A node of a graph with its work.
+/// Node of a graph with its work.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its name, or one made of its operator and its place.
+    /// Name, by default the operator and index.
     pub name: String,
-    /// Its operator.
+    /// Operator.
     pub op: String,
-    /// The work; or why it can't be said.
+    /// Work, or the reason why it is unknown.
     pub task: Result<Task, String>,
-    /// The tensors of the file that it reads, as indexes into the model's list.
+    /// Indexes of the tensors that it reads.
     pub weights: Vec<usize>,
-    /// The type of its weights, or of its input.
+    /// Type of the weights, or of the input if there are none.
     pub dtype: Option<Dtype>,
 }
 
-/// The work of a node.
+/// Work of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// None: numbers get another shape.
+    /// No cost, such as a reshape.
     Free,
-    /// Rows of numbers times matrices.
+    /// Matrix products.
     Product(Product),
-    /// A convolution.
+    /// Convolution.
     Convolution(Box<Geometry>),
-    /// Scores against keys and the weighted sum of values.
+    /// Scores against keys and weighted sum of values.
     Attention(Heads),
-    /// Numbers that are read, worked on one by one, and written.
+    /// Elementwise work or data movement.
     Moves {
-        /// What kind of work it is.
+        /// True for normalizations.
         norm: bool,
-        /// Operations.
+        /// Number of operations.
         flops: u64,
         /// Bytes of all inputs and outputs.
         bytes: u64,
     },
 }
 
-/// Rows of numbers times matrices.
+/// Batched matrix product of activations and weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
-    /// Rows that each matrix meets.
+    /// Rows of activations per matrix.
     pub tokens: u64,
-    /// Inputs of a row.
+    /// Inputs per row.
     pub inputs: u64,
-    /// Outputs of a row.
+    /// Outputs per row.
     pub outputs: u64,
-    /// Matrices, each with rows of its own.
+    /// Number of matrices.
     pub matrices: u64,
-    /// Bytes of the matrices.
+    /// Size of the matrices in bytes.
     pub stored: u64,
-    /// The type of the rows.
+    /// Type of the activations.
     pub dtype: Dtype,
 }
 
-/// A convolution; missing dimensions in front are 1.
+/// Shape of a convolution, padded with leading dimensions of 1 to three.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words are those of the contract")]
+#[allow(missing_docs, reason = "the fields are those of the contract")]
 pub struct Geometry {
     pub batch: u64,
     pub in_channels: u64,
@@ -75,15 +75,15 @@ pub struct Geometry {
     pub padding: [u64; 3],
     pub dilation: [u64; 3],
     pub extra: [u64; 3],
-    /// Bytes of the kernels.
+    /// Size of the kernels in bytes.
     pub stored: u64,
-    /// The type of the input.
+    /// Type of the input.
     pub dtype: Dtype,
 }
 
-/// Attention over all heads.
+/// Shape of attention over all heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words are those of the contract")]
+#[allow(missing_docs, reason = "the fields are those of the contract")]
 pub struct Heads {
     pub batch: u64,
     pub heads: u64,
@@ -96,13 +96,14 @@ pub struct Heads {
     pub dtype: Dtype,
 }
 
-type Made = Result<(Vec<Value>, Task), String>;
+type Evaluation = Result<(Vec<Value>, Task), String>;
 
-const TOO_LARGE: &str = "its shape is too large";
+const TOO_LARGE: &str = "shape too large";
+const UNKNOWN_SIZE: &str = "unsupported type of unknown size";
 
 impl Node {
-    /// The place of the input whose type is the node's: of weights, where there are some.
-    pub(super) fn main(&self) -> usize {
+    /// Returns the index of the input that determines the type of the node: the weights, if there are any.
+    pub(super) fn main_input(&self) -> usize {
         match self.op.as_str() {
             "QLinearConv" | "QLinearMatMul" | "QGemm" => 3,
             "Conv" | "ConvTranspose" | "ConvInteger" | "FusedConv" | "Gemm" | "FusedGemm" | "MatMul"
@@ -112,11 +113,11 @@ impl Node {
     }
 }
 
-/// A node's outputs and its work.
-pub(super) fn run(node: &Node, inputs: &[Option<&Value>]) -> Made {
+/// Determines the outputs and the work of a node.
+pub(super) fn evaluate(node: &Node, inputs: &[Option<&Value>]) -> Evaluation {
     let call = Call { node, inputs };
     if node.attributes.has_graph {
-        return Err(format!("{} runs a graph of its own, as often as its inputs say", node.op));
+        return Err(format!("{} executes a subgraph, which is not supported", node.op));
     }
     match node.op.as_str() {
         "Conv" | "FusedConv" | "ConvInteger" => call.convolution(0, 1, false),
@@ -146,14 +147,14 @@ pub(super) fn run(node: &Node, inputs: &[Option<&Value>]) -> Made {
         | "ReduceSumSquare" | "ReduceLogSum" | "ReduceLogSumExp" => call.reduce(),
         "ArgMax" | "ArgMin" => call.arg(),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Identity" | "Dropout" | "Shape" | "Size"
-        | "Constant" => Ok((call.renamed()?, Task::Free)),
+        | "Constant" => Ok((call.reshape()?, Task::Free)),
         "ConstantOfShape" | "Expand" | "Tile" | "Transpose" | "Concat" | "QLinearConcat" | "Split"
         | "Slice" | "Gather" | "Pad" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth" | "Range" => {
-            call.moved()
+            call.movement()
         }
         "Cast" | "CastLike" => call.elementwise(0),
         "QuantizeLinear" | "DequantizeLinear" | "DynamicQuantizeLinear" => call.quantized(),
-        "Clip" | "PRelu" => call.like_first(1),
+        "Clip" | "PRelu" => call.unary(1),
         "Where" | "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Mod" | "Max" | "Min" | "Mean" | "Sum" | "And"
         | "Or" | "Xor" | "Not" | "Equal" | "Greater" | "Less" | "GreaterOrEqual" | "LessOrEqual" | "Relu"
         | "LeakyRelu" | "Elu" | "Selu" | "Celu" | "ThresholdedRelu" | "Sigmoid" | "HardSigmoid"
@@ -161,10 +162,10 @@ pub(super) fn run(node: &Node, inputs: &[Option<&Value>]) -> Made {
         | "Abs" | "Ceil" | "Floor" | "Round" | "Sign" | "Erf" | "Sin" | "Cos" | "Tan" | "Asin" | "Acos"
         | "Atan" | "Sinh" | "Cosh" | "Gelu" | "FastGelu" | "BiasGelu" | "QuickGelu" | "Mish" | "Swish"
         | "IsNaN" | "IsInf" => call.elementwise(1),
-        "RotaryEmbedding" => call.like_first(6),
+        "RotaryEmbedding" => call.unary(6),
         "QLinearAdd" | "QLinearMul" => call.quantized_pair(),
-        "QLinearSigmoid" | "QLinearLeakyRelu" | "QLinearSoftmax" => call.like_first(3),
-        other => Err(format!("{other} is not among the operators whose cost is known")),
+        "QLinearSigmoid" | "QLinearLeakyRelu" | "QLinearSoftmax" => call.unary(3),
+        other => Err(format!("unknown cost of operator {other}")),
     }
 }
 
@@ -179,21 +180,21 @@ impl Call<'_> {
     }
 
     fn value(&self, index: usize) -> Result<&Value, String> {
-        self.inputs.get(index).copied().flatten().ok_or_else(|| format!("input {index} is missing"))
+        self.inputs.get(index).copied().flatten().ok_or_else(|| format!("missing input {index}"))
     }
 
-    /// The numbers of an input that says something about a shape.
+    /// Returns the contents of an input that determines a shape.
     fn numbers(&self, index: usize) -> Result<&[i64], String> {
         let known = self.value(index)?.numbers.as_deref();
-        known.ok_or_else(|| format!("input {index} is computed, and with it the shape of the result"))
+        known.ok_or_else(|| format!("the output shape depends on the values of input {index}"))
     }
 
     fn number(&self, name: &str, default: i64) -> i64 {
         self.node.attributes.number(name).unwrap_or(default)
     }
 
-    /// Numbers that are an attribute in old files and an input in new ones.
-    fn listed(&self, name: &str, index: usize) -> Result<Option<Vec<i64>>, String> {
+    /// Returns a list that is an attribute in old opsets and an input in new ones.
+    fn list(&self, name: &str, index: usize) -> Result<Option<Vec<i64>>, String> {
         match self.node.attributes.list(name) {
             Some(list) => Ok(Some(list.to_vec())),
             None if self.has(index) => self.numbers(index).map(|numbers| Some(numbers.to_vec())),
@@ -201,35 +202,35 @@ impl Call<'_> {
         }
     }
 
-    /// An axis counted from the front.
+    /// Normalizes an axis, which may count from the end.
     fn axis(&self, axis: i64, rank: usize) -> Result<usize, String> {
         let place = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
         let place = place.and_then(|place| usize::try_from(place).ok()).filter(|place| *place < rank);
-        place.ok_or_else(|| format!("axis {axis} of {rank} dimensions"))
+        place.ok_or_else(|| format!("invalid axis {axis} for {rank} dimensions"))
     }
 
-    /// Work on numbers one by one: `each` operations for every number of `of`.
-    fn moves(&self, outputs: Vec<Value>, of: &Value, each: u64, norm: bool) -> Made {
+    /// Elementwise work with `each` operations per element of `counted`.
+    fn moves(&self, outputs: Vec<Value>, counted: &Value, each: u64, norm: bool) -> Evaluation {
         let read = self.inputs.iter().flatten().map(|value| value.bytes());
         let written = outputs.iter().map(Value::bytes);
         let bytes = read.chain(written).try_fold(0u64, |sum, bytes| sum.checked_add(bytes?));
-        let bytes = bytes.ok_or("a type of unknown size, or a shape that is too large")?;
-        let flops = of.elements().and_then(|numbers| numbers.checked_mul(each)).ok_or(TOO_LARGE)?;
+        let bytes = bytes.ok_or("unsupported type of unknown size, or shape too large")?;
+        let flops = counted.elements().and_then(|numbers| numbers.checked_mul(each)).ok_or(TOO_LARGE)?;
         Ok((outputs, Task::Moves { norm, flops, bytes }))
     }
 
-    fn norm(&self, each: u64) -> Made {
+    fn norm(&self, each: u64) -> Evaluation {
         let first = self.value(0)?.clone();
         let out = Value { numbers: None, ..first.clone() };
         self.moves(vec![out], &first, each, true)
     }
 
-    fn like_first(&self, each: u64) -> Made {
+    fn unary(&self, each: u64) -> Evaluation {
         let out = Value { numbers: None, ..self.value(0)?.clone() };
         self.moves(vec![out.clone()], &out, each, false)
     }
 
-    fn elementwise(&self, each: u64) -> Made {
+    fn elementwise(&self, each: u64) -> Evaluation {
         let op = self.node.op.as_str();
         let mut dims: Vec<u64> = Vec::new();
         for value in self.inputs.iter().flatten() {
@@ -250,19 +251,19 @@ impl Call<'_> {
         self.moves(vec![out.clone()], &out, each, false)
     }
 
-    /// The numbers of a small result, for shapes that are computed.
+    /// Computes the contents of a small output, for shapes that depend on it.
     fn computed(&self, dims: &[u64]) -> Option<Vec<i64>> {
-        let count = elements(dims).filter(|count| *count <= MOST_NUMBERS)? as usize;
-        let of = |index: usize| {
+        let count = elements(dims).filter(|count| *count <= MAX_NUMBERS)? as usize;
+        let input = |index: usize| {
             let numbers = self.value(index).ok()?.numbers.as_ref()?;
             let at = move |place: usize| if numbers.len() == 1 { numbers[0] } else { numbers[place] };
             (numbers.len() == 1 || numbers.len() == count).then_some(at)
         };
         if matches!(self.node.op.as_str(), "Cast" | "CastLike" | "Floor" | "Ceil" | "Round") {
-            let first = of(0)?;
+            let first = input(0)?;
             return Some((0..count).map(first).collect());
         }
-        let (a, b) = (of(0)?, of(1)?);
+        let (a, b) = (input(0)?, input(1)?);
         let one = |place: usize| match self.node.op.as_str() {
             "Add" => a(place).checked_add(b(place)),
             "Sub" => a(place).checked_sub(b(place)),
@@ -270,13 +271,13 @@ impl Call<'_> {
             "Div" => a(place).checked_div(b(place)),
             "Mod" => a(place).checked_rem(b(place)),
             "Equal" => Some(i64::from(a(place) == b(place))),
-            "Where" => Some(if a(place) != 0 { b(place) } else { of(2)?(place) }),
+            "Where" => Some(if a(place) != 0 { b(place) } else { input(2)?(place) }),
             _ => None,
         };
         (0..count).map(one).collect()
     }
 
-    fn quantized(&self) -> Made {
+    fn quantized(&self) -> Evaluation {
         let first = self.value(0)?.clone();
         let typed = |index: usize| self.value(index).map(|value| value.dtype);
         let out = |dtype| Value { dims: first.dims.clone(), dtype, numbers: None };
@@ -289,13 +290,13 @@ impl Call<'_> {
         self.moves(outputs, &first, 2, false)
     }
 
-    fn quantized_pair(&self) -> Made {
+    fn quantized_pair(&self) -> Evaluation {
         let (a, b) = (self.value(0)?, self.value(3)?);
         let out = Value { dims: broadcast(&a.dims, &b.dims)?, dtype: a.dtype, numbers: None };
         self.moves(vec![out.clone()], &out, 5, false)
     }
 
-    fn matmul(&self, left: usize, right: usize) -> Made {
+    fn matmul(&self, left: usize, right: usize) -> Evaluation {
         let (a, b) = (self.value(left)?, self.value(right)?);
         let flipped = |value: &Value, name: &str| {
             let mut dims = value.dims.clone();
@@ -306,7 +307,7 @@ impl Call<'_> {
             dims
         };
         let (a_dims, b_dims) = (flipped(a, "transA"), flipped(b, "transB"));
-        // A vector is a row on the left and a column on the right.
+        // A vector is a row on the left side and a column on the right side.
         let wide = |dims: &[u64], left: bool| match *dims {
             [one] if left => vec![1, one],
             [one] => vec![one, 1],
@@ -314,10 +315,10 @@ impl Call<'_> {
         };
         let (l, r) = (wide(&a_dims, true), wide(&b_dims, false));
         let ([front @ .., rows, inner], [many @ .., other, columns]) = (l.as_slice(), r.as_slice()) else {
-            return Err("a product of single numbers".into());
+            return Err("matrix product of scalars".into());
         };
         if inner != other {
-            return Err(format!("rows of {inner} numbers do not meet columns of {other}"));
+            return Err(format!("cannot multiply {inner} columns by {other} rows"));
         }
         let leading = broadcast(front, many)?;
         let mut dims = leading.clone();
@@ -330,13 +331,13 @@ impl Call<'_> {
             inputs: *inner,
             outputs: *columns,
             matrices,
-            stored: b.bytes().ok_or("a type of unknown size")?,
+            stored: b.bytes().ok_or(UNKNOWN_SIZE)?,
             dtype: a.dtype,
         };
         self.product(product, dims, self.product_type(a))
     }
 
-    /// The type of a product's result.
+    /// Returns the output type of a product.
     fn product_type(&self, rows: &Value) -> Dtype {
         match self.node.op.as_str() {
             "MatMulInteger" | "ConvInteger" => Dtype::I32,
@@ -344,36 +345,36 @@ impl Call<'_> {
         }
     }
 
-    fn product(&self, product: Product, dims: Vec<u64>, dtype: Dtype) -> Made {
+    fn product(&self, product: Product, dims: Vec<u64>, dtype: Dtype) -> Evaluation {
         elements(&dims).ok_or(TOO_LARGE)?;
         Ok((vec![Value { dims, dtype, numbers: None }], Task::Product(product)))
     }
 
-    fn gemm(&self, left: usize, right: usize) -> Made {
+    fn gemm(&self, left: usize, right: usize) -> Evaluation {
         let (a, b) = (self.value(left)?, self.value(right)?);
         let ([m, k], [p, n]) = (a.dims.as_slice(), b.dims.as_slice()) else {
-            return Err("its operands are no matrices".into());
+            return Err("expected matrices as operands".into());
         };
         let (m, k) = if self.node.attributes.flag("transA") { (*k, *m) } else { (*m, *k) };
         let (p, n) = if self.node.attributes.flag("transB") { (*n, *p) } else { (*p, *n) };
         if k != p {
-            return Err(format!("rows of {k} numbers do not meet columns of {p}"));
+            return Err(format!("cannot multiply {k} columns by {p} rows"));
         }
-        let stored = b.bytes().ok_or("a type of unknown size")?;
+        let stored = b.bytes().ok_or(UNKNOWN_SIZE)?;
         let product = Product { tokens: m, inputs: k, outputs: n, matrices: 1, stored, dtype: a.dtype };
         self.product(product, vec![m, n], a.dtype)
     }
 
-    /// Weights of a few bits, packed along the inputs, with a scale for each block.
-    fn packed_matmul(&self) -> Made {
+    /// Product with quantized weights, packed along the inputs with a scale per block.
+    fn packed_matmul(&self) -> Evaluation {
         let a = self.value(0)?;
         let positive = |name: &str| u64::try_from(self.number(name, 0)).ok().filter(|number| *number > 0);
-        let (k, n) = positive("K").zip(positive("N")).ok_or("K and N are not stated")?;
-        let (last, front) = a.dims.split_last().ok_or("a product of single numbers")?;
+        let (k, n) = positive("K").zip(positive("N")).ok_or("missing attribute K or N")?;
+        let (last, front) = a.dims.split_last().ok_or("matrix product of scalars")?;
         if *last != k {
-            return Err(format!("rows of {last} numbers do not meet columns of {k}"));
+            return Err(format!("cannot multiply {last} columns by {k} rows"));
         }
-        // Scales and zero points are part of the weights.
+        // Includes scales and zero points.
         let mut stored = self.inputs.iter().skip(1).take(3).flatten();
         let stored = stored.try_fold(0u64, |sum, value| sum.checked_add(value.bytes()?)).ok_or(TOO_LARGE)?;
         let tokens = elements(front).ok_or(TOO_LARGE)?;
@@ -382,15 +383,15 @@ impl Call<'_> {
         self.product(product, dims, a.dtype)
     }
 
-    fn recurrent(&self) -> Made {
+    fn recurrent(&self) -> Evaluation {
         let (x, w, r) = (self.value(0)?, self.value(1)?, self.value(2)?);
         let ([length, batch, inputs], [ways, gates, wide], [_, _, hidden]) =
             (x.dims.as_slice(), w.dims.as_slice(), r.dims.as_slice())
         else {
-            return Err("its operands do not have three dimensions".into());
+            return Err("expected operands with three dimensions".into());
         };
         if inputs != wide {
-            return Err(format!("rows of {inputs} numbers do not meet columns of {wide}"));
+            return Err(format!("cannot multiply {inputs} columns by {wide} rows"));
         }
         let stored = w.bytes().zip(r.bytes()).and_then(|(w, r)| w.checked_add(r)).ok_or(TOO_LARGE)?;
         let product = Product {
@@ -407,8 +408,8 @@ impl Call<'_> {
         Ok((vec![all, last.clone(), last], Task::Product(product)))
     }
 
-    /// Queries, keys and values are inputs of their own: with a dimension for the heads, or with all heads in a row.
-    fn attention(&self) -> Made {
+    /// Attention with separate queries, keys and values, with or without a dimension for the heads.
+    fn attention(&self) -> Evaluation {
         let (q, k, v) = (self.value(0)?, self.value(1)?, self.value(2)?);
         let count = |names: &[&str]| {
             names.iter().find_map(|name| {
@@ -423,9 +424,9 @@ impl Call<'_> {
             [batch, heads, tokens, width] => Ok((batch, heads, tokens, width)),
             [batch, tokens, wide] => match heads {
                 Some(heads) if wide.is_multiple_of(heads) => Ok((batch, heads, tokens, wide / heads)),
-                _ => Err("how many heads it has is not stated".to_owned()),
+                _ => Err("missing or invalid number of heads".to_owned()),
             },
-            _ => Err("queries, keys and values do not have three or four dimensions".to_owned()),
+            _ => Err("expected queries, keys and values with three or four dimensions".to_owned()),
         };
         let heads = count(&["q_num_heads", "num_heads"]);
         let kv_heads = count(&["kv_num_heads"]).or(heads);
@@ -454,26 +455,29 @@ impl Call<'_> {
         Ok((vec![Value { dims: out, dtype: q.dtype, numbers: None }], Task::Attention(task)))
     }
 
-    /// One matrix makes queries, keys and values: a product and attention in one node, which no family of the contract is.
-    fn fused_attention(&self) -> Made {
-        Err("it multiplies with its weights and attends in one node".into())
+    /// Fused QKV projection and attention, which the contract does not cover.
+    fn fused_attention(&self) -> Evaluation {
+        Err("attention fused with its projection is not supported".into())
     }
 
-    /// Sizes of a window over the last dimensions, each with as many numbers as there are.
+    /// Reads stride, dilation and padding of a kernel over the last dimensions.
     fn window(&self, kernel: &[u64], input: &[u64]) -> Result<Window, String> {
         let rank = kernel.len();
         let numbers = |name: &str, default: u64, count: usize| match self.node.attributes.list(name) {
             None => Ok(vec![default; count]),
             Some(list) if list.len() == count => list
                 .iter()
-                .map(|number| u64::try_from(*number).map_err(|_| format!("{name}: {number} is negative")))
+                .map(|number| {
+                    u64::try_from(*number)
+                        .map_err(|_| format!("expected non-negative {name}, found {number}"))
+                })
                 .collect(),
-            Some(list) => Err(format!("{name} has {} numbers for {rank} dimensions", list.len())),
+            Some(list) => Err(format!("expected {count} numbers in {name}, found {}", list.len())),
         };
         let stride = numbers("strides", 1, rank)?;
         let dilation = numbers("dilations", 1, rank)?;
         if stride.contains(&0) || dilation.contains(&0) || kernel.contains(&0) {
-            return Err("a kernel, a stride or a dilation of zero".into());
+            return Err("kernel, stride and dilation must not be zero".into());
         }
         let mut begin = numbers("pads", 0, 2 * rank)?;
         let mut end = begin.split_off(rank);
@@ -495,26 +499,29 @@ impl Call<'_> {
         Ok(Window { stride, dilation, pads: pads.ok_or(TOO_LARGE)? })
     }
 
-    fn convolution(&self, input: usize, weights: usize, transposed: bool) -> Made {
+    fn convolution(&self, input: usize, weights: usize, transposed: bool) -> Evaluation {
         let (x, w) = (self.value(input)?, self.value(weights)?);
         let ([batch, channels, size @ ..], [first, second, kernel @ ..]) =
             (x.dims.as_slice(), w.dims.as_slice())
         else {
-            return Err("its operands are no pictures and no kernels".into());
+            return Err("expected operands with at least two dimensions".into());
         };
         let rank = kernel.len();
         if size.len() != rank || rank == 0 || rank > 3 {
-            return Err(format!("kernels of {rank} dimensions over {}", size.len()));
+            return Err(format!(
+                "unsupported kernel with {rank} dimensions for an input with {}",
+                size.len()
+            ));
         }
         let groups = u64::try_from(self.number("group", 1)).ok().filter(|groups| *groups > 0);
-        let groups = groups.ok_or("no groups")?;
+        let groups = groups.ok_or("expected at least one group")?;
         let (inputs, outputs) = match transposed {
             true => (Some(*first), second.checked_mul(groups)),
             false => (second.checked_mul(groups), Some(*first)),
         };
         let (inputs, outputs) = inputs.zip(outputs).ok_or(TOO_LARGE)?;
         if inputs != *channels || !outputs.is_multiple_of(groups) {
-            return Err(format!("its weights take {inputs} channels, not {channels}"));
+            return Err(format!("expected {inputs} input channels, found {channels}"));
         }
         let Window { stride, dilation, pads } = self.window(kernel, size)?;
         let extra = match self.node.attributes.list("output_padding").filter(|_| transposed) {
@@ -536,7 +543,7 @@ impl Call<'_> {
                     .and_then(|rest| rest.checked_sub(1))
                     .map(|rest| rest / stride[place] + 1)
             };
-            out.push(made.ok_or("its kernel is larger than its input")?);
+            out.push(made.ok_or("kernel larger than the input")?);
         }
         elements(&out).ok_or(TOO_LARGE)?;
         let three = |numbers: &[u64], missing: u64| {
@@ -544,7 +551,7 @@ impl Call<'_> {
             all[3 - rank..].copy_from_slice(numbers);
             all
         };
-        // Padding of one side alone is taken as one more input.
+        // Odd padding is modeled as one more input element.
         let odd: Vec<u64> =
             size.iter().zip(&pads).map(|(size, pads)| size.saturating_add(pads % 2)).collect();
         let half: Vec<u64> = pads.iter().map(|pads| pads / 2).collect();
@@ -568,22 +575,26 @@ impl Call<'_> {
             padding: three(&padding, 0),
             dilation: three(&dilation, 1),
             extra: three(&extra, 0),
-            stored: w.bytes().ok_or("a type of unknown size")?,
+            stored: w.bytes().ok_or(UNKNOWN_SIZE)?,
             dtype: x.dtype,
         };
         let out = Value { dims: out, dtype: self.product_type(x), numbers: None };
         Ok((vec![out], Task::Convolution(Box::new(geometry))))
     }
 
-    fn pool(&self) -> Made {
+    fn pool(&self) -> Evaluation {
         let x = self.value(0)?.clone();
         let [batch, channels, size @ ..] = x.dims.as_slice() else {
-            return Err("its input is no picture".into());
+            return Err("expected an input with batch and channels".into());
         };
         let kernel = self.node.attributes.list("kernel_shape").unwrap_or_default();
         let kernel: Vec<u64> = kernel.iter().filter_map(|side| u64::try_from(*side).ok()).collect();
         if kernel.len() != size.len() {
-            return Err(format!("a window of {} dimensions over {}", kernel.len(), size.len()));
+            return Err(format!(
+                "unsupported window with {} dimensions for an input with {}",
+                kernel.len(),
+                size.len()
+            ));
         }
         let Window { stride, dilation, pads } = self.window(&kernel, size)?;
         let mut dims = vec![*batch, *channels];
@@ -591,7 +602,7 @@ impl Call<'_> {
             let far = (kernel[place] - 1).checked_mul(dilation[place]).ok_or(TOO_LARGE)?;
             let padded = size[place].checked_add(pads[place]).ok_or(TOO_LARGE)?;
             let rest = padded.checked_sub(far).and_then(|rest| rest.checked_sub(1));
-            let rest = rest.ok_or("its window is larger than its input")?;
+            let rest = rest.ok_or("window larger than the input")?;
             let steps = if self.node.attributes.flag("ceil_mode") {
                 rest.div_ceil(stride[place])
             } else {
@@ -604,7 +615,7 @@ impl Call<'_> {
         self.moves(vec![out.clone()], &out, each, false)
     }
 
-    fn global_pool(&self) -> Made {
+    fn global_pool(&self) -> Evaluation {
         let x = self.value(0)?.clone();
         let dims = x.dims.iter().enumerate().map(|(place, dim)| if place < 2 { *dim } else { 1 }).collect();
         self.moves(vec![Value { dims, dtype: x.dtype, numbers: None }], &x, 1, false)
@@ -620,9 +631,9 @@ impl Call<'_> {
         Ok(dims.iter().enumerate().filter_map(one).collect())
     }
 
-    fn reduce(&self) -> Made {
+    fn reduce(&self) -> Evaluation {
         let x = self.value(0)?.clone();
-        let axes = self.listed("axes", 1)?;
+        let axes = self.list("axes", 1)?;
         let axes = match axes {
             Some(axes) => axes,
             None if self.node.attributes.flag("noop_with_empty_axes") => Vec::new(),
@@ -635,14 +646,14 @@ impl Call<'_> {
         self.moves(vec![Value { dims, dtype: x.dtype, numbers }], &x, 1, false)
     }
 
-    fn arg(&self) -> Made {
+    fn arg(&self) -> Evaluation {
         let x = self.value(0)?.clone();
         let dims = self.without(&x.dims, &[self.number("axis", 0)], self.number("keepdims", 1) != 0)?;
         self.moves(vec![Value { dims, dtype: Dtype::I64, numbers: None }], &x, 1, false)
     }
 
-    /// The results of nodes that only rename numbers.
-    fn renamed(&self) -> Result<Vec<Value>, String> {
+    /// Evaluates operators that only rename or reshape values.
+    fn reshape(&self) -> Result<Vec<Value>, String> {
         let whole = |numbers: Vec<i64>| Value {
             dims: vec![numbers.len() as u64],
             dtype: Dtype::I64,
@@ -682,12 +693,12 @@ impl Call<'_> {
                 let (front, back) = x.dims.split_at(axis);
                 vec![elements(front).ok_or(TOO_LARGE)?, elements(back).ok_or(TOO_LARGE)?]
             }
-            "Squeeze" => match self.listed("axes", 1)? {
+            "Squeeze" => match self.list("axes", 1)? {
                 Some(axes) => self.without(&x.dims, &axes, false)?,
                 None => x.dims.iter().copied().filter(|dim| *dim != 1).collect(),
             },
             "Unsqueeze" => {
-                let axes = self.listed("axes", 1)?.ok_or("its axes are not stated")?;
+                let axes = self.list("axes", 1)?.ok_or("missing axes")?;
                 let rank = x.dims.len() + axes.len();
                 let new =
                     axes.iter().map(|axis| self.axis(*axis, rank)).collect::<Result<Vec<usize>, _>>()?;
@@ -695,18 +706,18 @@ impl Call<'_> {
                 (0..rank)
                     .map(|place| if new.contains(&place) { Some(1) } else { old.next().copied() })
                     .collect::<Option<Vec<u64>>>()
-                    .ok_or("an axis appears twice")?
+                    .ok_or("duplicate axis")?
             }
             _ => x.dims.clone(),
         };
         let out = Value { dims, ..x.clone() };
-        // Dropout has a mask too.
+        // Dropout also has a mask output.
         let mask = Value { dtype: Dtype::Bool, numbers: None, ..out.clone() };
         Ok(vec![out, mask])
     }
 
-    /// Nodes that move numbers to other places.
-    fn moved(&self) -> Made {
+    /// Evaluates operators that only move data.
+    fn movement(&self) -> Evaluation {
         let op = self.node.op.as_str();
         if op == "ConstantOfShape" {
             let out = self.filled()?;
@@ -717,8 +728,8 @@ impl Call<'_> {
             "Gather" => return self.gathered(x),
             "Split" => {
                 let out = self.split(x)?;
-                let of = out.first().unwrap_or(x).clone();
-                return self.moves(out, &of, 0, false);
+                let first = out.first().unwrap_or(x).clone();
+                return self.moves(out, &first, 0, false);
             }
             "Concat" | "QLinearConcat" | "Slice" => {
                 let out = if op == "Slice" { self.sliced(x)? } else { self.concatenated()? };
@@ -730,7 +741,7 @@ impl Call<'_> {
             "Pad" => self.padded(x)?,
             "Resize" | "Upsample" => self.resized(x)?,
             "DepthToSpace" | "SpaceToDepth" => self.blocks_moved(x)?,
-            _ => vec![self.counted()?],
+            _ => vec![self.range_length()?],
         };
         let out = Value { dims, dtype: x.dtype, numbers: None };
         self.moves(vec![out.clone()], &out, 0, false)
@@ -741,7 +752,7 @@ impl Call<'_> {
         let count = elements(&dims).ok_or(TOO_LARGE)?;
         let fill = self.node.attributes.constant.as_ref();
         let number = fill.map_or(Some(0), |value| value.numbers.as_ref()?.first().copied());
-        let numbers = number.filter(|_| count <= MOST_NUMBERS).map(|number| vec![number; count as usize]);
+        let numbers = number.filter(|_| count <= MAX_NUMBERS).map(|number| vec![number; count as usize]);
         Ok(Value { dims, dtype: fill.map_or(Dtype::F32, |value| value.dtype), numbers })
     }
 
@@ -752,7 +763,7 @@ impl Call<'_> {
         perm.iter().map(|axis| self.axis(*axis, rank).map(|place| x.dims[place])).collect()
     }
 
-    fn gathered(&self, x: &Value) -> Made {
+    fn gathered(&self, x: &Value) -> Evaluation {
         let rank = x.dims.len();
         let axis = self.axis(self.number("axis", 0), rank)?;
         let indices = self.value(1)?;
@@ -764,7 +775,7 @@ impl Call<'_> {
             places.iter().map(one).collect::<Option<Vec<i64>>>()
         });
         let out = Value { dims, dtype: x.dtype, numbers };
-        // Only the rows that are taken are read.
+        // Only the selected rows are read.
         let rows = out.bytes().and_then(|bytes| bytes.checked_mul(2)).ok_or(TOO_LARGE)?;
         let bytes = indices.bytes().and_then(|bytes| bytes.checked_add(rows)).ok_or(TOO_LARGE)?;
         Ok((vec![out], Task::Moves { norm: false, flops: 0, bytes }))
@@ -772,9 +783,9 @@ impl Call<'_> {
 
     fn padded(&self, x: &Value) -> Result<Vec<u64>, String> {
         let rank = x.dims.len();
-        let pads = self.listed("pads", 1)?.ok_or("its pads are not stated")?;
+        let pads = self.list("pads", 1)?.ok_or("missing pads")?;
         if pads.len() != 2 * rank {
-            return Err(format!("{} pads for {rank} dimensions", pads.len()));
+            return Err(format!("expected {} pads, found {}", 2 * rank, pads.len()));
         }
         let one = |place: usize| {
             let all = pads[place].checked_add(pads[place + rank])?;
@@ -792,17 +803,17 @@ impl Call<'_> {
         };
         match dims.len() == x.dims.len() {
             true => Ok(dims),
-            false => Err(format!("{} sizes for {} dimensions", dims.len(), x.dims.len())),
+            false => Err(format!("expected {} sizes, found {}", x.dims.len(), dims.len())),
         }
     }
 
     /// `DepthToSpace` and its inverse.
     fn blocks_moved(&self, x: &Value) -> Result<Vec<u64>, String> {
         let [batch, channels, height, width] = *x.dims.as_slice() else {
-            return Err("its input is no picture".into());
+            return Err("expected an input with four dimensions".into());
         };
         let side = u64::try_from(self.number("blocksize", 0)).ok().filter(|side| *side > 0);
-        let side = side.ok_or("its block has no size")?;
+        let side = side.ok_or("missing block size")?;
         let square = side.checked_mul(side).ok_or(TOO_LARGE)?;
         let more = |a: u64, b: u64| a.checked_mul(b).ok_or(TOO_LARGE.to_owned());
         Ok(match self.node.op.as_str() {
@@ -811,25 +822,25 @@ impl Call<'_> {
         })
     }
 
-    /// Numbers of a `Range`.
-    fn counted(&self) -> Result<u64, String> {
+    /// Returns the length of a `Range`.
+    fn range_length(&self) -> Result<u64, String> {
         let bounds = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
-        let ([start], [end], [step]) = bounds else { return Err("its bounds are no numbers".into()) };
+        let ([start], [end], [step]) = bounds else { return Err("expected scalar bounds".into()) };
         let count = end.checked_sub(*start).zip(Some(*step).filter(|step| *step > 0));
         Ok(count.map_or(0, |(all, step)| all.max(0).unsigned_abs().div_ceil(step.unsigned_abs())))
     }
 
     fn concatenated(&self) -> Result<Value, String> {
-        // Of quantized inputs each has its scale and zero point behind it.
+        // Scale and zero point follow each quantized input.
         let values: Vec<&Value> = match self.node.op.as_str() {
             "Concat" => self.inputs.iter().flatten().copied().collect(),
             _ => self.inputs.iter().skip(2).step_by(3).flatten().copied().collect(),
         };
-        let first = *values.first().ok_or("nothing to put together")?;
+        let first = *values.first().ok_or("missing inputs")?;
         let axis = self.axis(self.number("axis", 0), first.dims.len())?;
         let mut dims = first.dims.clone();
         let along = values.iter().map(|value| value.dims.get(axis).copied());
-        dims[axis] = along.sum::<Option<u64>>().ok_or("inputs of different dimensions")?;
+        dims[axis] = along.sum::<Option<u64>>().ok_or("inputs differ in their number of dimensions")?;
         let numbers = values.iter().map(|value| value.numbers.clone()).collect::<Option<Vec<_>>>();
         let numbers = numbers.filter(|_| dims.len() == 1).map(|numbers| numbers.concat());
         Ok(Value { dims, dtype: first.dtype, numbers })
@@ -838,7 +849,7 @@ impl Call<'_> {
     fn split(&self, x: &Value) -> Result<Vec<Value>, String> {
         let axis = self.axis(self.number("axis", 0), x.dims.len())?;
         let parts = self.node.outputs.len().max(1) as u64;
-        let listed = self.listed("split", 1)?;
+        let listed = self.list("split", 1)?;
         let along = match listed {
             Some(list) => sizes(&list)?,
             None => {
@@ -855,10 +866,10 @@ impl Call<'_> {
     }
 
     fn sliced(&self, x: &Value) -> Result<Value, String> {
-        let starts = self.listed("starts", 1)?.ok_or("its starts are not stated")?;
-        let ends = self.listed("ends", 2)?.ok_or("its ends are not stated")?;
-        let axes = self.listed("axes", 3)?.unwrap_or_else(|| (0..starts.len() as i64).collect());
-        let steps = self.listed("steps", 4)?.unwrap_or_else(|| vec![1; starts.len()]);
+        let starts = self.list("starts", 1)?.ok_or("missing starts")?;
+        let ends = self.list("ends", 2)?.ok_or("missing ends")?;
+        let axes = self.list("axes", 3)?.unwrap_or_else(|| (0..starts.len() as i64).collect());
+        let steps = self.list("steps", 4)?.unwrap_or_else(|| vec![1; starts.len()]);
         let mut dims = x.dims.clone();
         let mut numbers = x.numbers.clone().filter(|_| dims.len() == 1);
         for (((start, end), axis), step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
@@ -868,7 +879,7 @@ impl Call<'_> {
             let (from, to) = match step.signum() {
                 1 => (place(*start).clamp(0, size), place(*end).clamp(0, size)),
                 -1 => (place(*end).clamp(-1, size - 1), place(*start).clamp(-1, size - 1)),
-                _ => return Err("a step of zero".into()),
+                _ => return Err("step must not be zero".into()),
             };
             let count = (to - from).max(0).unsigned_abs().div_ceil(step.unsigned_abs());
             dims[axis] = count;
@@ -880,25 +891,27 @@ impl Call<'_> {
     }
 }
 
-/// Steps and zeros of a window.
 struct Window {
     stride: Vec<u64>,
     dilation: Vec<u64>,
-    /// Zeros at both ends together.
+    /// Total padding of both ends.
     pads: Vec<u64>,
 }
 
 fn sizes(numbers: &[i64]) -> Result<Vec<u64>, String> {
-    numbers.iter().map(|number| u64::try_from(*number).map_err(|_| format!("a size of {number}"))).collect()
+    numbers
+        .iter()
+        .map(|number| u64::try_from(*number).map_err(|_| format!("invalid size {number}")))
+        .collect()
 }
 
-/// The dimensions times these factors.
+/// Multiplies each dimension by a factor.
 fn scaled(x: &Value, factors: &[u64]) -> Result<Vec<u64>, String> {
     let dims = x.dims.iter().zip(factors).map(|(dim, factor)| dim.checked_mul(*factor));
     Ok(dims.collect::<Option<_>>().ok_or(TOO_LARGE)?)
 }
 
-/// The shape of numbers that are repeated where another has more.
+/// Returns the common shape after broadcasting.
 fn broadcast(a: &[u64], b: &[u64]) -> Result<Vec<u64>, String> {
     let rank = a.len().max(b.len());
     let at =
@@ -906,12 +919,12 @@ fn broadcast(a: &[u64], b: &[u64]) -> Result<Vec<u64>, String> {
     let one = |place: usize| match (at(a, place), at(b, place)) {
         (a, b) if a == b => Ok(a),
         (1, other) | (other, 1) => Ok(other),
-        (a, b) => Err(format!("dimensions of {a} and {b} do not fit")),
+        (a, b) => Err(format!("cannot broadcast dimensions {a} and {b}")),
     };
     (0..rank).map(one).collect()
 }
 
-/// Another shape of the same numbers: a zero keeps a dimension, and one may follow from the others.
+/// Returns the output shape of `Reshape`: 0 keeps a dimension, and -1 is inferred.
 fn reshaped(x: &Value, wanted: &[i64], zero_is_zero: bool) -> Result<Vec<u64>, String> {
     let mut dims = Vec::with_capacity(wanted.len());
     let mut open = None;
@@ -921,15 +934,15 @@ fn reshaped(x: &Value, wanted: &[i64], zero_is_zero: bool) -> Result<Vec<u64>, S
                 open = Some(place);
                 1
             }
-            0 if !zero_is_zero => *x.dims.get(place).ok_or("it keeps a dimension that is not there")?,
-            number => u64::try_from(*number).map_err(|_| format!("a size of {number}"))?,
+            0 if !zero_is_zero => *x.dims.get(place).ok_or("cannot keep a missing dimension")?,
+            number => u64::try_from(*number).map_err(|_| format!("invalid size {number}"))?,
         });
     }
     let (all, known) = x.elements().zip(elements(&dims)).ok_or(TOO_LARGE)?;
     match open {
         Some(place) if known > 0 && all.is_multiple_of(known) => dims[place] = all / known,
         None if all == known => {}
-        _ => return Err(format!("{all} numbers do not have this shape")),
+        _ => return Err(format!("cannot reshape {all} elements to this shape")),
     }
     Ok(dims)
 }

@@ -1,4 +1,4 @@
-//! The figures that a case expects of its model, and the report of those that differ.
+//! Expected figures of a case, and the report of differences.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,106 +17,106 @@ use crate::predicted;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Expect {
-    /// Part of the message that refuses the file.
+    /// Part of the error for the file.
     pub error: Option<String>,
-    /// The name of the architecture.
+    /// Name of the architecture.
     name: Option<String>,
-    /// `family`, where dimensions and tensors must agree and each tensor belongs to one operation, or `stated`.
+    /// `family`, for which dimensions and tensors must agree and each tensor belongs to one operation, or `declared`.
     basis: Option<String>,
     files: Option<usize>,
     parameters: Option<Figure>,
-    /// Parameters as published, to the digits given.
+    /// Published parameters, to the given digits.
     billions: Option<String>,
     bytes: Option<Figure>,
-    /// Bytes of weights read for a token by all operations.
+    /// Bytes of weights that all operations read per token.
     streamed: Option<Figure>,
     context_length: Option<u64>,
-    makes_tokens: Option<bool>,
-    /// Whether an operation makes words of the last vector.
+    generates_tokens: Option<bool>,
+    /// True if there is an output head.
     has_head: Option<bool>,
     /// All warnings.
     warnings: Option<Vec<String>>,
     /// Parts of warnings.
     #[serde(default)]
     warns: Vec<String>,
-    /// Parts of no warning.
+    /// Texts that no warning may contain.
     #[serde(default)]
     never_warns: Vec<String>,
     summary: Option<BTreeMap<String, String>>,
     /// Lines of `operations.rs`.
     operations: Option<Vec<String>>,
-    /// Reasons of all operations without a cost.
+    /// Reasons of all operations of unknown cost.
     undefined: Option<Vec<String>>,
-    /// Layer and role of attention and states, and whether their cost is undefined.
-    looks_back: Option<Vec<String>>,
+    /// Layer and role of attention and state operations, marked if their cost is undefined.
+    memory: Option<Vec<String>>,
     windows: Option<Windows>,
-    hyper: Option<Hyper>,
+    dimensions: Option<ExpectedDimensions>,
     inputs: Option<Inputs>,
     costs: Option<Step>,
     states: Option<States>,
     #[serde(default)]
     profiles: Vec<Profile>,
     pass: Option<Stack>,
-    /// How often the operations of these tensors run for an input.
+    /// Executions per input of the operations with these tensors.
     #[serde(default)]
     runs: BTreeMap<String, u64>,
 }
 
-/// The windows of all layers that attend.
+/// Windows of all layers with attention.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Windows {
     layers: usize,
-    /// Windows of the first layers, over and over.
+    /// Windows of the first layers, repeated.
     repeat: Option<Vec<Option<u64>>>,
-    /// How many layers, from the first, have keys and values of their own; all if it is not stated.
+    /// Number of leading layers with a KV cache of their own; all by default.
     own: Option<usize>,
 }
 
-/// The dimensions of a known family.
+/// Dimensions of a known family.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Hyper {
+struct ExpectedDimensions {
     vocab: Option<u64>,
     tied: Option<bool>,
     layers: Option<usize>,
     causal: Option<bool>,
     active_params: Option<Figure>,
-    /// Active parameters, to the digits given.
+    /// Active parameters, to the given digits.
     active_billions: Option<String>,
-    /// Elements of the state of each layer, over and over; 0 for none.
+    /// Elements of the state of each layer, repeated; 0 for none.
     states: Option<Vec<Figure>>,
-    /// Layers with attention.
+    /// Indexes of layers with attention.
     attends: Option<Vec<usize>>,
     /// Lines of `operations::layers`.
     each: Option<Vec<String>>,
 }
 
-/// The file's part in a prediction.
+/// Inputs of a prediction from the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Inputs {
-    /// Part of the message that refuses a prediction; empty for any.
+    /// Part of the error for a prediction; empty for any error.
     error: Option<String>,
     full_width: Option<Figure>,
     state_width: Option<Figure>,
-    /// Parameters that a token is multiplied with.
+    /// Parameters of all products of a token.
     params: Option<Figure>,
 }
 
-/// The costs of a token, checked at contexts and prompts of 4096 and 32768 tokens.
+/// Costs of a token, at contexts and prompts of 4096 and 32768 tokens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// Parameters that a token is multiplied with, including the head.
+    /// Parameters of all products of a token, including the head.
     active: Figure,
     /// Parameters of the head.
     head: Figure,
-    /// Numbers cached for a token by all layers without a window.
+    /// Elements cached per token by all layers without a window.
     cached: Figure,
-    /// Multiply-adds of a token with one that it sees, in the same layers.
+    /// Multiply-adds of attention per token pair in these layers.
     mixed: Figure,
-    /// The same for layers with a window.
+    /// Layers with a window.
     window: Option<Window>,
 }
 
@@ -128,23 +128,23 @@ struct Window {
     mixed: Figure,
 }
 
-/// The costs of a step that reads and writes states, checked at contexts of 4096 and 32768 tokens.
+/// Costs of a recurrent model, at contexts of 4096 and 32768 tokens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct States {
-    /// Parameters that a token is multiplied with, including the head.
+    /// Parameters of all products of a token, including the head.
     active: Figure,
-    /// Numbers of all states.
+    /// Elements of all states.
     elements: Figure,
-    /// Floating-point operations on them.
+    /// Floating-point operations of all states.
     flops: Figure,
-    /// Numbers cached for a token.
+    /// Elements cached per token.
     cached: Figure,
-    /// Multiply-adds of a token with one that it sees.
+    /// Multiply-adds of attention per token pair.
     mixed: Figure,
 }
 
-/// A profile at these pairs of context and prompt, which calculations may name.
+/// Profile at pairs of context and prompt length, which calculations may refer to.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Profile {
@@ -152,11 +152,11 @@ struct Profile {
     decodes: Option<bool>,
     decode: Option<Pass>,
     prefill: Option<Pass>,
-    /// Operations without a cost, and the reasons.
+    /// Operations of unknown cost, with reasons.
     undefined: Option<BTreeMap<String, String>>,
-    /// Operations that may cost less, and the reasons.
+    /// Operations whose cost is an upper bound, with reasons.
     at_most: Option<BTreeMap<String, String>>,
-    /// Floating-point operations of each attention for the prompt.
+    /// Floating-point operations of each attention in prefill.
     attention_flops: Option<Vec<Figure>>,
 }
 
@@ -168,18 +168,18 @@ struct Pass {
     cache_bytes: Option<Figure>,
 }
 
-/// The costs of one pass of a model that makes no tokens, such as one image through a tower.
+/// Costs of one pass of a model without tokens, such as a vision encoder.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stack {
     #[serde(flatten)]
     total: Pass,
-    /// The first tensors of operations without a cost.
+    /// First tensors of operations of unknown cost.
     #[serde(default)]
     undefined: Vec<String>,
 }
 
-/// The differences of all cases.
+/// Differences of all cases.
 #[derive(Default)]
 pub struct Report {
     case: String,
@@ -234,7 +234,7 @@ impl Report {
         }
     }
 
-    /// Compares to one in a thousand: vectors that are applied element by element may count or not.
+    /// Compares with a relative error of 0.001, because elementwise vectors may or may not be counted.
     fn close(&mut self, field: &str, found: f64, expected: i128) {
         self.figure(field, found, Some(&Figure::Calculation(format!("~{expected}"))), &Names::new());
     }
@@ -263,7 +263,7 @@ impl Expect {
         report.given("name", &architecture.name, self.name.as_ref());
         report.given("files", model.files.len(), self.files);
         report.given("context-length", architecture.context_length, self.context_length.map(Some));
-        report.given("makes-tokens", architecture.makes_tokens, self.makes_tokens);
+        report.given("generates-tokens", architecture.makes_tokens, self.generates_tokens);
         let has_head = architecture.operations.iter().any(|each| each.role == Role::Head);
         report.given("has-head", has_head, self.has_head);
         let summary = model.summary.iter().cloned().collect();
@@ -274,8 +274,8 @@ impl Expect {
         if let Some(windows) = &self.windows {
             windows.check(model, report);
         }
-        if let Some(hyper) = &self.hyper {
-            hyper.check(model, names, report);
+        if let Some(dimensions) = &self.dimensions {
+            dimensions.check(model, names, report);
         }
         if let Some(inputs) = &self.inputs {
             inputs.check(model, names, report);
@@ -313,7 +313,7 @@ impl Expect {
     fn check_basis(&self, model: &Model, report: &mut Report) {
         let basis = match model.architecture.basis {
             Basis::Family => "family",
-            Basis::Stated => "stated",
+            Basis::Stated => "declared",
             Basis::Tensors => "tensors",
         };
         report.given("basis", basis, self.basis.as_deref());
@@ -334,13 +334,13 @@ impl Expect {
             _ => None,
         });
         report.given("undefined", &reasons.collect(), self.undefined.as_ref());
-        let back =
+        let memory =
             operations.iter().filter(|each| matches!(each.role, Role::State | Role::Attention)).map(|each| {
                 let undefined = if matches!(each.work, Work::Undefined { .. }) { " undefined" } else { "" };
                 let layer = each.layer.map_or("-".to_owned(), |layer| layer.to_string());
                 format!("{layer} {}{undefined}", each.role.name())
             });
-        report.given("looks-back", &back.collect(), self.looks_back.as_ref());
+        report.given("memory", &memory.collect(), self.memory.as_ref());
     }
 }
 
@@ -364,9 +364,11 @@ impl Windows {
     }
 }
 
-impl Hyper {
+impl ExpectedDimensions {
     fn check(&self, model: &Model, names: &Names, report: &mut Report) {
-        let Some(hyper) = &model.architecture.hyper else { return report.fail("hyper", "none".to_owned()) };
+        let Some(hyper) = &model.architecture.hyper else {
+            return report.fail("dimensions", "none".to_owned());
+        };
         report.given("vocab", hyper.vocab, self.vocab);
         report.given("tied", hyper.head == Head::Tied, self.tied);
         report.given("layers", hyper.layers.len(), self.layers);
@@ -405,7 +407,7 @@ impl Inputs {
     }
 }
 
-/// A profile of one sequence; a prediction from the same file must agree with it.
+/// Profiles one sequence and checks that a prediction from the same file agrees.
 fn profiled(model: &Model, context: u64, prompt: u64) -> Costs {
     let target = Target::of(&H100_SXM, None).unwrap();
     let (context, prompt) = (context as f64, prompt as f64);
@@ -458,7 +460,7 @@ impl States {
         for tokens in CONTEXTS {
             let decode = profiled(model, tokens, 1).decode.unwrap();
             let context = i128::from(tokens);
-            // Only attention has a cache that grows; a state is read and written in 32 bits.
+            // Only the KV cache grows with the context; states are read and written in 32 bits.
             let cache = 2 * of(&self.cached) * context + 2 * 4 * elements;
             report.equal(&format!("cache of {context} tokens"), decode.cache_bytes, cache as f64);
             let flops = 2 * of(&self.active) + of(&self.flops) + 2 * of(&self.mixed) * context;

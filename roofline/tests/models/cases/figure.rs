@@ -1,14 +1,14 @@
-//! Figures of a case: a number, or the calculation that leads to it.
+//! Figures of a case: a number or a calculation.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_yaml::Mapping;
 
-/// The quantities that a calculation may name.
+/// Named quantities of calculations.
 pub type Names = HashMap<String, i128>;
 
-/// Adds names of a case's own, each of which may use those before it.
+/// Adds the names that a case defines, each of which may refer to earlier ones.
 pub fn define(names: &mut Names, own: Mapping) -> Result<(), serde_yaml::Error> {
     for (name, figure) in own {
         let value = serde_yaml::from_value::<Figure>(figure)?.value(names);
@@ -17,8 +17,8 @@ pub fn define(names: &mut Names, own: Mapping) -> Result<(), serde_yaml::Error> 
     Ok(())
 }
 
-/// A number, or a calculation of `+ - * / ( )` with numbers and names. Behind a `~` it is meant to one in a thousand:
-/// vectors that are applied element by element may count or not.
+/// Number, or calculation with `+ - * / ( )`, numbers and names. The prefix `~` allows a relative error of 0.001,
+/// because elementwise vectors may or may not be counted.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Figure {
@@ -50,7 +50,7 @@ fn calculate(text: &str, names: &Names) -> i128 {
     value
 }
 
-/// Takes the next character if it is one of these.
+/// Consumes the next character if it is one of `operators`.
 fn operator(rest: &mut &str, operators: &[char]) -> Option<char> {
     let next = rest.trim_start().chars().next().filter(|next| operators.contains(next))?;
     *rest = &rest.trim_start()[1..];
@@ -70,7 +70,7 @@ fn product(rest: &mut &str, names: &Names) -> i128 {
     let mut value = factor(rest, names);
     while let Some(sign) = operator(rest, &['*', '/']) {
         let right = factor(rest, names);
-        assert!(sign == '*' || value % right == 0, "{value} / {right} is not a whole number");
+        assert!(sign == '*' || value % right == 0, "{value} / {right} is not an integer");
         value = if sign == '*' { value * right } else { value / right };
     }
     value

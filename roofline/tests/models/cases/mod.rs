@@ -1,6 +1,6 @@
-//! Model files as data: each case of `cases/*.yaml` states the keys and tensors of a file and the figures that were worked
-//! out for it by hand. `stored` in a calculation is the number of elements of all tensors, `bytes` their bytes, and the
-//! names of `where` are the case's own.
+//! Model files as data: each case of `cases/*.yaml` contains the keys and tensors of a file, and figures worked
+//! out by hand. In calculations, `stored` is the number of elements of all tensors, `bytes` their size, and the
+//! names of `where` are defined by the case.
 
 mod expect;
 pub mod figure;
@@ -23,9 +23,9 @@ use figure::Names;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// The type of matrices that do not say theirs.
+    /// Default type of matrices.
     matrices: String,
-    /// Values that cases refer to.
+    /// Values for YAML aliases.
     #[serde(default, rename = "shared")]
     _shared: Value,
     cases: Mapping,
@@ -62,15 +62,15 @@ impl Case {
     }
 }
 
-/// A directory for the files of a case.
+/// Returns the directory for the files of a case.
 fn place(name: &str) -> PathBuf {
     directory(&format!("case-{}", name.replace(|next: char| !next.is_alphanumeric(), "-")))
 }
 
-/// A table of cases with its merges applied.
+/// Parses a table of cases and applies its YAML merges.
 pub fn table<T: DeserializeOwned>(text: &str) -> T {
     let mut table: Value = serde_yaml::from_str(text).expect("a table of cases is YAML");
-    // Merged mappings may themselves have been merged from others.
+    // Merged mappings may contain merges themselves.
     loop {
         let before = table.clone();
         table.apply_merge().expect("`<<` names a mapping");
@@ -93,7 +93,7 @@ fn cases(text: &str) -> Vec<Case> {
     cases.into_iter().map(case).collect()
 }
 
-/// Checks every case of a table, and names the cases and figures that differ.
+/// Checks every case of a table and reports all differences.
 #[track_caller]
 fn check(text: &str) {
     let mut report = Report::default();
@@ -106,7 +106,7 @@ fn check(text: &str) {
     report.finish();
 }
 
-/// The model of a case of one of these tables, in files of another test.
+/// Opens the model of a case in the directory of another test.
 pub fn model(table: &str, name: &str, test: &str) -> Model {
     let case = cases(table).into_iter().find(|case| case.name == name).expect("a case of this name");
     Model::open(&case.file.write(&place(test), name, &case.matrices)[0]).expect("a file of this case")
@@ -116,37 +116,37 @@ pub const DECODERS: &str = include_str!("decoders.yaml");
 pub const ENCODERS: &str = include_str!("encoders.yaml");
 
 #[test]
-fn dense_decoders_cost_as_worked_out() {
+fn dense_decoders_have_the_expected_costs() {
     check(include_str!("dense.yaml"));
 }
 
 #[test]
-fn decoders_cost_as_worked_out() {
+fn decoders_have_the_expected_costs() {
     check(DECODERS);
 }
 
 #[test]
-fn families_have_the_operations_worked_out() {
+fn families_have_the_expected_operations() {
     check(include_str!("families.yaml"));
 }
 
 #[test]
-fn encoders_cost_as_worked_out() {
+fn encoders_have_the_expected_costs() {
     check(ENCODERS);
 }
 
 #[test]
-fn packed_files_have_the_weights_they_stand_for() {
+fn packed_files_have_the_unpacked_weights() {
     check(include_str!("packed.yaml"));
 }
 
 #[test]
-fn configurations_have_the_dimensions_published() {
+fn configurations_have_the_published_dimensions() {
     check(include_str!("configs.yaml"));
 }
 
 #[test]
-fn a_wrong_figure_is_reported_with_its_case_and_name() {
+fn differences_are_reported_with_case_and_figure() {
     let text = "matrices: BF16\ncases:\n  newfangled:\n    keys: {block_count: 1}\n    tensors: [{output.weight: [2, 3]}]\n    \
                 expect: {bytes: 2 * stored + 1}\n";
     let mut report = Report::default();

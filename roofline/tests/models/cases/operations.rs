@@ -1,14 +1,14 @@
-//! Operations as text, one line for each: layer, role, work, stored bytes, and bytes of weights read for a token.
+//! Operations as lines of text: layer, role, work, stored bytes, and bytes of weights read per token.
 
 use roofline::model::{Attention, Experts, Hyper, Latent, Layer, Model, Operation, Role, State, Width, Work};
 
-/// Bytes of all tensors of an operation; none without tensors or when a type's size is unknown.
+/// Returns the bytes of all tensors of an operation; `None` without tensors or if the size of a type is unknown.
 pub fn stored(model: &Model, operation: &Operation) -> Option<u64> {
     let sizes: Option<Vec<u64>> = operation.tensors.iter().map(|index| model.tensors[*index].bytes).collect();
     sizes.filter(|sizes| !sizes.is_empty()).map(|sizes| sizes.iter().sum())
 }
 
-/// Bytes of weights read for one token; none when that can't be known.
+/// Returns the bytes of weights read per token; `None` if unknown.
 pub fn streamed(model: &Model, operation: &Operation) -> Option<u64> {
     let bytes = stored(model, operation);
     match operation.work {
@@ -50,7 +50,7 @@ fn work(work: &Work) -> String {
     }
 }
 
-/// Layers as text, one line for each: attention, state and feed-forward.
+/// Formats each layer as a line: attention, state and feed-forward.
 pub fn layers(hyper: &Hyper) -> Vec<String> {
     let line = |layer: &Layer| {
         let attention = layer.attention.map(|attention| {
@@ -74,7 +74,7 @@ pub fn layers(hyper: &Hyper) -> Vec<String> {
     hyper.layers.iter().map(line).collect()
 }
 
-/// Whether lines are those expected. `...` stands for any number of lines, and `... 3` for three.
+/// Compares lines. In `expected`, `...` stands for any number of lines, and `... 3` for three.
 pub fn matches(found: &[String], expected: &[String]) -> bool {
     let Some((first, rest)) = expected.split_first() else { return found.is_empty() };
     match first.strip_prefix("...") {

@@ -1,22 +1,22 @@
-//! What a tensor is for, told from its name: the names of GGUF, Hugging Face and APR files in one
-//! table. What stands on the right does not depend on the family.
+//! Roles of tensors by name: one table for the names in GGUF, Hugging Face and APR files of all model
+//! families.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use roofline_formulas::spelled;
 
-/// Defines the roles, each with its word and the part of the model it belongs to.
+/// Defines the roles, each with its name and kind.
 macro_rules! roles {
     ($($(#[$doc:meta])* $role:ident = $name:literal in $kind:ident,)*) => {
-        /// What an operation does in the model.
+        /// Role of an operation in a model.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Role {
             $($(#[$doc])* $role,)*
         }
 
         impl Role {
-            /// The part of the model it belongs to.
+            /// Returns the part of the model that the role belongs to.
             pub fn kind(self) -> Kind {
                 match self {
                     $(Role::$role => Kind::$kind,)*
@@ -29,15 +29,15 @@ macro_rules! roles {
 }
 
 roles! {
-    /// The token's row of the embedding table.
+    /// Token embedding.
     Embedding = "embedding" in Embedding,
-    /// The position's row of a learned table.
+    /// Learned position embedding.
     PositionEmbedding = "position_embedding" in Embedding,
-    /// The segment's row of a learned table.
+    /// Token type embedding.
     TypeEmbedding = "type_embedding" in Embedding,
-    /// The token's row of a table with a part for each layer.
+    /// Per-layer token embedding.
     LayerEmbedding = "layer_embedding" in Embedding,
-    /// Normalization, and other vectors applied element by element.
+    /// Normalization and other elementwise vectors.
     Norm = "norm" in Norm,
     /// Query projection.
     Query = "attn_q" in Attention,
@@ -45,106 +45,106 @@ roles! {
     Key = "attn_k" in Attention,
     /// Value projection.
     Value = "attn_v" in Attention,
-    /// Query, key and value in one matrix.
+    /// Fused query, key and value projection.
     QueryKeyValue = "attn_qkv" in Attention,
-    /// Query down to its latent rank.
+    /// Down projection of the query to its latent rank.
     QueryDown = "attn_q_down" in Attention,
-    /// Query up from its latent rank.
+    /// Up projection of the query from its latent rank.
     QueryUp = "attn_q_up" in Attention,
-    /// Keys and values down to the latent that is cached, with the rotary part of the key.
+    /// Down projection of keys and values to the cached latent vector and the rotary part of the key.
     KeyValueDown = "attn_kv_down" in Attention,
-    /// Keys and values up from the latent.
+    /// Up projection of keys and values from the latent vector.
     KeyValueUp = "attn_kv_up" in Attention,
-    /// Scores against the cached keys and the weighted sum of the cached values.
+    /// Scores against cached keys and weighted sum of cached values.
     Attention = "attention" in Attention,
-    /// What chooses the tokens that attention looks at.
+    /// Projections of the indexer that selects tokens for sparse attention.
     Indexer = "indexer" in Attention,
-    /// Scores of that choice against the keys that it keeps.
+    /// Scores of the indexer against its cached keys.
     IndexerScores = "indexer_scores" in Attention,
-    /// Projection of the attention's result.
+    /// Output projection of attention.
     AttentionOutput = "attn_output" in Attention,
-    /// Gate of the attention's result.
+    /// Gate of the attention output.
     AttentionGate = "attn_gate" in Attention,
-    /// Query of the attention to another stack's result.
+    /// Query projection of cross-attention.
     CrossQuery = "cross_q" in Attention,
-    /// Key projection of the other stack's result.
+    /// Key projection of cross-attention.
     CrossKey = "cross_k" in Attention,
-    /// Value projection of the other stack's result.
+    /// Value projection of cross-attention.
     CrossValue = "cross_v" in Attention,
-    /// Scores against the other stack's keys and the weighted sum of its values.
+    /// Scores against the keys of the encoder and weighted sum of its values.
     CrossAttention = "cross_attention" in Attention,
-    /// Projection of that attention's result.
+    /// Output projection of cross-attention.
     CrossOutput = "cross_output" in Attention,
-    /// A matrix around a state that takes the place of a cache.
+    /// Matrix of a recurrent block.
     Recurrence = "recurrence" in Recurrent,
-    /// The state itself, read and written for each token.
+    /// Update of a recurrent state.
     State = "state" in Recurrent,
-    /// Gate of a feed-forward block.
+    /// Gate projection of a feed-forward block.
     Gate = "ffn_gate" in FeedForward,
     /// Up projection of a feed-forward block.
     Up = "ffn_up" in FeedForward,
-    /// Gate and up projection in one matrix.
+    /// Fused gate and up projection.
     GateUp = "ffn_gate_up" in FeedForward,
     /// Down projection of a feed-forward block.
     Down = "ffn_down" in FeedForward,
-    /// Choice of the experts.
+    /// Router of a mixture of experts.
     Router = "router" in Experts,
-    /// Gates of the experts.
+    /// Gate projections of the experts.
     ExpertGate = "experts_gate" in Experts,
     /// Up projections of the experts.
     ExpertUp = "experts_up" in Experts,
-    /// Gates and up projections of the experts in one tensor.
+    /// Fused gate and up projections of the experts.
     ExpertGateUp = "experts_gate_up" in Experts,
     /// Down projections of the experts.
     ExpertDown = "experts_down" in Experts,
-    /// Weight of the shared experts.
+    /// Gate that weights the output of the shared experts.
     SharedRouter = "shared_router" in Experts,
-    /// Gate of the shared experts.
+    /// Gate projection of the shared experts.
     SharedGate = "shared_gate" in Experts,
     /// Up projection of the shared experts.
     SharedUp = "shared_up" in Experts,
     /// Down projection of the shared experts.
     SharedDown = "shared_down" in Experts,
-    /// The output head: from the hidden state to the vocabulary.
+    /// Output head.
     Head = "head" in Head,
-    /// The layer over the first token of an encoder's result, run once for a sequence.
+    /// Pooler or classifier of an encoder, executed once per sequence.
     Pooler = "pooler" in Head,
-    /// Tables that are not weights: rotary factors, masks.
+    /// Constant tables, such as rotary factors and masks.
     Constant = "constant" in Other,
-    /// Stored but not run in ordinary use, such as layers that predict further tokens.
+    /// Stored but not executed in ordinary inference, such as multi-token prediction layers.
     Unused = "unused" in Other,
-    /// What reads images or sound, apart from the tokens of text.
+    /// Vision or audio encoder of a multimodal model.
     Tower = "tower" in Other,
-    /// A layer of a stack: a matrix.
+    /// Dense layer of a network that is not a transformer.
     Dense = "dense" in Dense,
-    /// A layer of a stack: a convolution.
+    /// Convolution layer.
     Convolution = "convolution" in Convolution,
-    /// Anything else.
+    /// Unclassified operation.
     Other = "other" in Other,
 }
 
-/// The part of the model a role belongs to.
+/// Part of a model, as a category of roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Look-up tables.
+    /// Embedding tables.
     Embedding,
-    /// Everything around attention.
+    /// Attention and its projections.
     Attention,
-    /// Everything around a state that takes the place of a cache.
+    /// Recurrent blocks.
     Recurrent,
     /// Dense feed-forward blocks.
     FeedForward,
-    /// Routed and shared experts and their router.
+    /// Mixture of experts: routed experts, shared experts and routers.
     Experts,
     /// Normalization.
     Norm,
-    /// The output head.
+    /// Output head.
     Head,
-    /// Matrices of a stack of layers.
+    /// Dense layers of a network that is not a transformer.
     Dense,
-    /// Convolutions of a stack of layers.
+    /// Convolution layers.
     Convolution,
-    /// The rest.
+    /// Unclassified operations.
     Other,
 }
 
@@ -162,51 +162,49 @@ spelled!(Kind {
 });
 
 impl Role {
-    /// Whether it meets one token of a prompt alone.
+    /// Returns true if a prefill executes it for a single token of the prompt.
     pub fn meets_one_token(self) -> bool {
         matches!(self, Role::Head | Role::Pooler)
     }
 
-    /// Whether it is attention over cached tokens.
+    /// Returns true if it reads cached keys.
     pub fn looks_back(self) -> bool {
         matches!(self, Role::Attention | Role::CrossAttention | Role::IndexerScores)
     }
 
-    /// Whether tokens choose what they meet in it.
+    /// Returns true if a router selects the matrices for each token.
     pub fn is_routed(self) -> bool {
         matches!(self, Role::ExpertGate | Role::ExpertUp | Role::ExpertGateUp | Role::ExpertDown)
     }
 }
 
-/// What the last part of a name says the tensor holds.
+/// Content of a tensor by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The weights as they are.
     Weight,
-    /// Weights packed by a quantization tool: the shape is that of the packed words.
+    /// Weights packed by a quantization tool; the shape is that of the packed words.
     Packed,
-    /// What is added to the product.
     Bias,
-    /// Scales and zero points that go with packed or 8-bit weights.
+    /// Scales and zero points of packed or 8-bit weights.
     Scale,
 }
 
-/// The stack of layers a tensor belongs to.
+/// Stack of layers that a tensor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Stack {
-    /// The only one, of models that have one.
+    /// The only stack of a model.
     Only,
-    /// The one that reads the input, beside a decoder.
+    /// Encoder of an encoder-decoder model.
     Encoder,
-    /// The one that makes tokens, beside an encoder.
+    /// Decoder of an encoder-decoder model.
     Decoder,
-    /// The one that reads images or sound, beside a language model.
+    /// Vision or audio encoder of a multimodal model.
     Tower,
-    /// The one that predicts further tokens, which ordinary decoding does not run.
-    Further,
+    /// Multi-token prediction layers, which ordinary decoding does not execute.
+    MultiToken,
 }
 
-/// A tensor's place in the model.
+/// Position of a tensor in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub stack: Stack,
@@ -216,7 +214,7 @@ pub(super) struct Place {
     pub expert: Option<u64>,
 }
 
-/// Names outside of the layers.
+/// Names outside of the layers, without prefixes and suffixes.
 const OUTSIDE: &[(Role, &str)] = &[
     (
         Role::Embedding,
@@ -236,7 +234,7 @@ const OUTSIDE: &[(Role, &str)] = &[
     (Role::Constant, "rope_freqs rope_factors_long rope_factors_short embeddings.position_ids"),
 ];
 
-/// Names inside of a layer; `*` stands for the number of an expert.
+/// Names inside of a layer, without prefixes and suffixes; `*` stands for the number of an expert.
 const INSIDE: &[(Role, &str)] = &[
     (
         Role::Norm,
@@ -360,7 +358,7 @@ const INSIDE: &[(Role, &str)] = &[
          attention.bias attention.masked_bias attn_rot_embd ffn_gate_tid2eid attn_rel_b cross_attn_rel_b \
          layer.0.SelfAttention.relative_attention_bias",
     ),
-    // Experts for the tokens of an image, which a token of text does not meet.
+    // Experts for image tokens, which text tokens do not use.
     (Role::Unused, "vis_attn_qkv vis_attn_output vis_gate vis_down vis_up"),
 ];
 
@@ -371,13 +369,13 @@ fn roles(table: &[(Role, &'static str)]) -> HashMap<&'static str, Role> {
     table.iter().flat_map(|(role, names)| names.split(' ').map(|name| (name, *role))).collect()
 }
 
-/// What the names of adapters have in common that are stored one behind the other, and of which a token runs one.
+/// Name part of stacked LoRA adapters, of which each token uses one.
 pub(super) const ADAPTER: &str = ".lora_";
 
-/// The words before the model proper, which some tools write and some don't.
+/// Optional name prefixes before the layers, and the stack they select.
 const PREFIXES: &[(Option<Stack>, &str)] = &[
     (None, "language_model. model. thinker. llm. transformer. gpt_neox. backbone. bert. roberta."),
-    (Some(Stack::Further), "mtp. mtp_layers. nextn_predict_layers."),
+    (Some(Stack::MultiToken), "mtp. mtp_layers. nextn_predict_layers."),
     (Some(Stack::Encoder), "encoder. enc."),
     (Some(Stack::Decoder), "decoder. dec."),
     (
@@ -389,8 +387,8 @@ const PREFIXES: &[(Option<Stack>, &str)] = &[
     ),
 ];
 
-/// The words before a layer's number.
-const STACKS: &[&str] = &["blk.", "layers.", "layer.", "h.", "block.", "blocks."];
+/// Name prefixes before a layer number.
+const LAYER_PREFIXES: &[&str] = &["blk.", "layers.", "layer.", "h.", "block.", "blocks."];
 
 const PARTS: &[(&str, Part)] = &[
     (".weight", Part::Weight),
@@ -406,34 +404,34 @@ const PARTS: &[(&str, Part)] = &[
     (".scale", Part::Scale),
 ];
 
-/// The stack and the number of the layer a name belongs to, and what stands behind it; without a layer,
-/// what stands behind the words that say nothing.
+/// Splits a tensor name into stack, layer number and the remaining name. Names outside of the layers only
+/// lose their prefixes.
 pub(super) fn layer(name: &str) -> (Stack, Option<u64>, &str) {
     let (mut stack, mut rest) = (Stack::Only, name);
-    while let Some((inner, named)) = PREFIXES.iter().find_map(|(stack, words)| {
+    while let Some((inner, selected)) = PREFIXES.iter().find_map(|(stack, words)| {
         let inner = words.split(' ').find_map(|prefix| rest.strip_prefix(prefix))?;
         Some((inner, *stack))
     }) {
         rest = inner;
-        // The encoder of a tower is part of the tower.
-        if !matches!(stack, Stack::Tower | Stack::Further) {
-            stack = named.unwrap_or(stack);
+        // An `encoder.` prefix inside a vision or audio encoder belongs to it.
+        if !matches!(stack, Stack::Tower | Stack::MultiToken) {
+            stack = selected.unwrap_or(stack);
         }
     }
-    let numbered = STACKS.iter().find_map(|words| {
-        let (number, rest) = rest.strip_prefix(words)?.split_once('.')?;
+    let numbered = LAYER_PREFIXES.iter().find_map(|prefix| {
+        let (number, rest) = rest.strip_prefix(prefix)?.split_once('.')?;
         Some((stack, Some(number.parse().ok()?), rest))
     });
     numbered.unwrap_or((stack, None, rest))
 }
 
-/// What a tensor of this name is for; none for a name that is not in the table.
+/// Looks up the position of a tensor by its name.
 pub(super) fn place(name: &str) -> Option<Place> {
     let (stack, layer, rest) = layer(name);
     let table = if layer.is_some() { &ROLES_INSIDE } else { &ROLES_OUTSIDE };
     let exact = |stem: &str| table.get(stem).copied();
     let place = |role, part, expert| Some(Place { stack, layer, role, part, expert });
-    // A name that is in the table as it stands (`attn.bias` is a mask) is not cut further.
+    // Full names in the table take precedence over suffixes: `attn.bias` is a mask.
     if let Some(role) = exact(rest) {
         return place(role, Part::Weight, None);
     }
@@ -444,12 +442,12 @@ pub(super) fn place(name: &str) -> Option<Place> {
     if let Some(role) = exact(stem) {
         return place(role, part, None);
     }
-    let (expert, starred) = star(stem)?;
+    let (expert, starred) = replace_number(stem)?;
     place(exact(&starred)?, part, Some(expert))
 }
 
-/// The number among the words of a name, and the name with a star in its place.
-fn star(stem: &str) -> Option<(u64, String)> {
+/// Returns the first number among the parts of a name, and the name with numbers replaced by `*`.
+fn replace_number(stem: &str) -> Option<(u64, String)> {
     let number = stem.split('.').find_map(|word| word.parse().ok())?;
     let starred: Vec<&str> =
         stem.split('.').map(|word| if word.parse::<u64>().is_ok() { "*" } else { word }).collect();
@@ -467,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_all_three_formats_are_understood() {
+    fn names_of_all_formats_map_to_roles() {
         assert_place("token_embd.weight", None, Role::Embedding, Part::Weight, None);
         assert_place("model.embed_tokens.weight", None, Role::Embedding, Part::Weight, None);
         assert_place("transformer.wte.weight", None, Role::Embedding, Part::Weight, None);
@@ -485,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_an_expert_is_not_the_number_of_a_layer() {
+    fn expert_numbers_and_layer_numbers_are_distinguished() {
         let name = "model.layers.2.block_sparse_moe.experts.5.w1.weight";
         assert_place(name, Some(2), Role::ExpertGate, Part::Weight, Some(5));
         assert_place("blk.2.ffn_up.5.weight", Some(2), Role::ExpertUp, Part::Weight, Some(5));
@@ -493,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_and_routers_are_told_apart() {
+    fn gates_and_routers_are_distinguished() {
         assert_place("model.layers.0.mlp.gate.weight", Some(0), Role::Router, Part::Weight, None);
         assert_place("model.layers.0.mlp.gate_proj.weight", Some(0), Role::Gate, Part::Weight, None);
         assert_place("blk.0.ffn_gate_inp.weight", Some(0), Role::Router, Part::Weight, None);
@@ -501,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_weights_are_named_by_what_they_stand_for() {
+    fn packed_weights_have_the_role_of_the_unpacked_weights() {
         assert_place("model.layers.0.mlp.up_proj.qweight", Some(0), Role::Up, Part::Packed, None);
         assert_place("model.layers.0.mlp.up_proj.weight_packed", Some(0), Role::Up, Part::Packed, None);
         assert_place(
@@ -514,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_role() {
+    fn names_in_the_table_are_unique() {
         for (table, roles) in [(OUTSIDE, &ROLES_OUTSIDE), (INSIDE, &ROLES_INSIDE)] {
             let names = table.iter().map(|(_, names)| names.split(' ').count());
             assert_eq!(names.sum::<usize>(), roles.len());
@@ -527,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_have_no_place() {
+    fn unknown_names_have_no_role() {
         for name in
             ["", ".", "conv1.weight", "blk.x.attn_q.weight", "vision_tower.layers.0.q.weight", "blk.0."]
         {

@@ -1,163 +1,163 @@
-//! The dimensions of a transformer, whoever states them: a model file, a `config.json` or a table of
-//! known models. From them come the list of operations and the number of parameters.
+//! Dimensions of a transformer, from a model file, a `config.json` or the table of known models. They
+//! determine the operations and the number of parameters.
 
-use super::fault::Fault;
-use super::names::Role;
+use super::error::Fault;
 use super::operation::{Operation, State, Work};
+use super::tensor_names::Role;
 
-/// More layers than any model has; a header that claims more is wrong.
-pub const MOST_LAYERS: u64 = 4096;
+/// Maximum number of layers; headers with more are rejected.
+pub const MAX_LAYERS: u64 = 4096;
 
-/// More parameters than this are not a model, and up to here every sum is exact, also as a float.
-const MOST_PARAMETERS: u128 = 1 << 53;
+/// Maximum number of parameters; sums up to this limit are exact in `f64`.
+const MAX_PARAMETERS: u128 = 1 << 53;
 
-/// The dimensions of a transformer.
+/// Dimensions of a transformer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hyper {
-    /// The architecture's name as the source gives it: `llama`, `qwen3moe`.
+    /// Name of the architecture in the source: `llama`, `qwen3moe`.
     pub architecture: String,
-    /// Width of the hidden state.
+    /// Hidden size.
     pub hidden: u64,
-    /// Rows of the embedding table.
+    /// Vocabulary size.
     pub vocab: u64,
-    /// The longest context the model was made for.
+    /// Maximum context length in tokens.
     pub context_length: Option<u64>,
-    /// Rows of a learned table of positions; 0 when positions are computed.
+    /// Rows of the learned position embedding; 0 if positions are computed.
     pub positions: u64,
-    /// Rows of a learned table of segments; 0 when there is none.
+    /// Rows of the token type embedding; 0 for none.
     pub token_types: u64,
-    /// Whether the embedding is normalized before the first layer.
+    /// True if the embedding is normalized before the first layer.
     pub embedding_norm: bool,
-    /// Whether a normalization stands between the last layer and the head.
+    /// True if the output of the last layer is normalized.
     pub output_norm: bool,
-    /// Whether normalizations have a bias beside their weight.
+    /// True if normalizations have a bias in addition to their weight.
     pub norm_bias: bool,
-    /// What turns the last hidden state into the result.
+    /// Output head.
     pub head: Head,
-    /// The layers, from the first to the last.
+    /// Layers in order of execution.
     pub layers: Vec<Layer>,
 }
 
-/// What turns the last hidden state into the result.
+/// Output head of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// A matrix of its own.
+    /// Separate matrix.
     Own,
-    /// The embedding table, used a second time.
+    /// Tied to the embedding table.
     Tied,
-    /// A dense layer over the first token, once for a sequence.
+    /// Dense layer over the first token, executed once per sequence.
     Pooler,
-    /// Nothing: the hidden state is the result.
+    /// No head: the result is the hidden state.
     None,
 }
 
-/// One layer.
+/// Layer of a transformer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Number of normalizations of the hidden state in this layer.
+    /// Number of normalizations of the hidden state.
     pub norms: u64,
-    /// None for a layer without attention.
+    /// Attention; `None` for a purely recurrent or feed-forward layer.
     pub attention: Option<Attention>,
-    /// None for a layer without a state.
+    /// Recurrent block; `None` for a layer without state.
     pub recurrence: Option<Recurrence>,
-    /// The feed-forward block.
+    /// Feed-forward block.
     pub feed_forward: FeedForward,
 }
 
-/// What a layer with a state does.
+/// Recurrent block of a layer, such as Mamba or linear attention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recurrence {
-    /// Rows and columns of its matrices, in the order a token meets them.
+    /// Rows and columns of the matrices, in order of execution.
     pub matrices: Vec<(u64, u64)>,
-    /// Numbers that are applied element by element.
+    /// Number of elementwise parameters.
     pub vectors: u64,
-    /// The state.
+    /// Recurrent state.
     pub state: State,
 }
 
-/// One layer's attention.
+/// Attention of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attention {
-    /// Query heads.
+    /// Number of query heads.
     pub heads: u64,
-    /// Key and value heads.
+    /// Number of KV heads.
     pub kv_heads: u64,
-    /// Width of a key and of a query, per head.
+    /// Size of a key or query per head.
     pub key_length: u64,
-    /// Width of a value, per head.
+    /// Size of a value per head.
     pub value_length: u64,
-    /// A token sees at most this many tokens; none for the whole context.
+    /// Sliding window in tokens; `None` for the whole context.
     pub window: Option<u64>,
-    /// Tokens that it sees whatever the context is, such as the patches of an image; none for the context.
+    /// Number of tokens attended to regardless of the context, such as image patches; `None` for the context.
     pub sees: Option<u64>,
-    /// Whether a token sees only those before it.
+    /// True if the attention is causal.
     pub causal: bool,
-    /// Keys and values are kept as one latent vector for a token.
+    /// Multi-head latent attention: one cached latent vector per token.
     pub latent: Option<Latent>,
-    /// Whether query, key and value projections have a bias.
+    /// True if the query, key and value projections have a bias.
     pub bias: bool,
-    /// Whether the output projection has a bias.
+    /// True if the output projection has a bias.
     pub output_bias: bool,
-    /// Whether each head's query and key are normalized.
+    /// True if queries and keys are normalized per head.
     pub head_norm: bool,
 }
 
 /// Multi-head latent attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latent {
-    /// Rank the query is brought down to first; none when it is projected directly.
+    /// Rank of the compressed query; `None` if queries are projected directly.
     pub query_rank: Option<u64>,
-    /// Rank of the cached latent.
+    /// Rank of the cached latent vector.
     pub rank: u64,
-    /// Width of the rotary part of a key, cached once for all heads; part of `key_length`.
+    /// Size of the rotary part of a key, which all heads share; included in `key_length`.
     pub rope_length: u64,
 }
 
-/// One layer's feed-forward block.
+/// Feed-forward block of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedForward {
-    /// Whether a gate is multiplied with the up projection.
+    /// True if the up projection is multiplied by a gate.
     pub gated: bool,
-    /// Whether the projections have a bias.
+    /// True if the projections have a bias.
     pub bias: bool,
-    /// Dense or routed.
+    /// Inner size, dense or per expert.
     pub width: Width,
 }
 
-/// How wide a feed-forward block is.
+/// Inner size of a feed-forward block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// One block of this inner width for every token; 0 for none.
+    /// Dense block of this inner size; 0 for none.
     Dense(u64),
-    /// A router chooses some of many.
+    /// Mixture of experts.
     Experts(Experts),
 }
 
-/// A mixture of experts.
+/// Mixture of experts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Experts {
-    /// Experts to choose from.
+    /// Number of experts.
     pub count: u64,
-    /// Experts a token uses.
+    /// Number of experts per token.
     pub used: u64,
-    /// Inner width of one expert.
+    /// Inner size of one expert.
     pub length: u64,
-    /// Inner width of all shared experts together; 0 for none.
+    /// Inner size of all shared experts together; 0 for none.
     pub shared_length: u64,
-    /// Whether the shared experts are weighted by a gate of their own.
+    /// True if a gate weights the output of the shared experts.
     pub shared_gate: bool,
-    /// Whether the router has a bias for each expert.
+    /// True if the router has a bias per expert.
     pub router_bias: bool,
 }
 
 impl Hyper {
-    /// The number of parameters these dimensions make.
+    /// Returns the number of parameters.
     pub fn parameters(&self) -> u64 {
-        // `check` keeps the sum in range; a struct filled by hand may not have gone through it.
+        // `check` limits the sum, but may not have been called.
         u64::try_from(self.exact_parameters()).unwrap_or(u64::MAX)
     }
 
-    /// Whether tokens are made one after the other: there is a head, and no token sees those after it.
+    /// Returns true for decoders: there is an output head, and all attention is causal.
     pub fn makes_tokens(&self) -> bool {
         let causal = |layer: &Layer| layer.attention.is_none_or(|attention| attention.causal);
         matches!(self.head, Head::Own | Head::Tied) && self.layers.iter().all(causal)
@@ -167,34 +167,37 @@ impl Hyper {
         self.operations().iter().map(|operation| u128::from(operation.parameters)).sum()
     }
 
-    /// Checks that every dimension is in range and fits the others. `field` says what the source calls
-    /// it, for the message.
+    /// Checks that every dimension is in range and consistent with the others.
+    ///
+    /// `field` maps the name of a dimension to its name in the source, for error messages.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first dimension that is out of range or inconsistent.
     pub fn check(&self, field: impl Fn(&str) -> String) -> Result<(), Fault> {
-        let range = |name: &str, value: u64, most: u64| {
-            if (1..=most).contains(&value) {
+        let range = |name: &str, value: u64, max: u64| {
+            if (1..=max).contains(&value) {
                 Ok(())
             } else {
-                Err(Fault::field(field(name), format!("must be between 1 and {most}, but is {value}")))
+                Err(Fault::field(field(name), format!("out of range: expected 1 to {max}, found {value}")))
             }
         };
-        range("layers", self.layers.len() as u64, MOST_LAYERS)?;
-        range("hidden", self.hidden, WIDE)?;
+        range("layers", self.layers.len() as u64, MAX_LAYERS)?;
+        range("hidden", self.hidden, MAX_WIDTH)?;
         range("vocab", self.vocab, 1 << 31)?;
         range("context_length", self.context_length.unwrap_or(1), 1 << 40)?;
         range("positions", self.positions.max(1), 1 << 31)?;
         range("token_types", self.token_types.max(1), 1 << 31)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            layer
-                .check(&range, &field)
-                .map_err(|fault| Fault { what: format!("layer {index}: {}", fault.what), ..fault })?;
+            layer.check(&range, &field).map_err(|fault| fault.context(format_args!("layer {index}")))?;
         }
-        if self.exact_parameters() > MOST_PARAMETERS {
-            return Err(Fault::file("the dimensions make more than 2^53 parameters"));
+        if self.exact_parameters() > MAX_PARAMETERS {
+            return Err(Fault::file("invalid dimensions: more than 2^53 parameters"));
         }
         Ok(())
     }
 
-    /// The operations of one token's way through the model, without tensors.
+    /// Lists the operations for one token, in order of execution and without tensors.
     pub fn operations(&self) -> Vec<Operation> {
         let mut out = vec![Operation::lookup(Role::Embedding, self.vocab, self.hidden)];
         if self.positions > 0 {
@@ -236,9 +239,11 @@ impl Hyper {
     }
 }
 
-/// The widest matrix, and the most heads or experts.
-const WIDE: u64 = 1 << 24;
-const MANY: u64 = 1 << 16;
+/// Maximum rows or columns of a matrix.
+const MAX_WIDTH: u64 = 1 << 24;
+
+/// Maximum number of heads or experts.
+const MAX_COUNT: u64 = 1 << 16;
 
 impl Layer {
     fn check(
@@ -248,46 +253,47 @@ impl Layer {
     ) -> Result<(), Fault> {
         if let Some(attention) = self.attention {
             let Attention { heads, kv_heads, key_length, value_length, window, latent, .. } = attention;
-            range("heads", heads, MANY)?;
-            range("kv_heads", kv_heads, MANY)?;
-            range("key_length", key_length, MANY)?;
-            range("value_length", value_length, MANY)?;
+            range("heads", heads, MAX_COUNT)?;
+            range("kv_heads", kv_heads, MAX_COUNT)?;
+            range("key_length", key_length, MAX_COUNT)?;
+            range("value_length", value_length, MAX_COUNT)?;
             if latent.is_none() && !heads.is_multiple_of(kv_heads) {
-                let what = format!("{heads} heads can't share {kv_heads} key-value heads evenly");
-                return Err(Fault::field(field("kv_heads"), what));
+                let message =
+                    format!("expected a divisor of the number of heads {heads}, found {kv_heads} KV heads");
+                return Err(Fault::field(field("kv_heads"), message));
             }
             range("window", window.unwrap_or(1), 1 << 40)?;
             if let Some(latent) = latent {
-                range("latent_rank", latent.rank, WIDE)?;
-                range("query_rank", latent.query_rank.unwrap_or(1), WIDE)?;
+                range("latent_rank", latent.rank, MAX_WIDTH)?;
+                range("query_rank", latent.query_rank.unwrap_or(1), MAX_WIDTH)?;
                 if latent.rope_length > key_length {
-                    let what = format!("{} is more than the key's width {key_length}", latent.rope_length);
-                    return Err(Fault::field(field("rope_length"), what));
+                    let message = format!("{} exceeds the key length {key_length}", latent.rope_length);
+                    return Err(Fault::field(field("rope_length"), message));
                 }
             }
         }
         if let Some(Recurrence { matrices, vectors, state }) = &self.recurrence {
             for (rows, cols) in matrices {
-                range("state", (*rows).max(*cols), WIDE)?;
+                range("state", (*rows).max(*cols), MAX_WIDTH)?;
             }
             range("state", (*vectors).max(1), 1 << 40)?;
             range("state", state.elements.max(1), 1 << 40)?;
             range("state", state.flops.max(1), 1 << 44)?;
         }
         match self.feed_forward.width {
-            Width::Dense(length) => range("feed_forward", length.max(1), WIDE),
+            Width::Dense(length) => range("feed_forward", length.max(1), MAX_WIDTH),
             Width::Experts(experts) => {
-                range("experts", experts.count, MANY)?;
+                range("experts", experts.count, MAX_COUNT)?;
                 range("experts_used", experts.used, experts.count)?;
-                range("expert_length", experts.length, WIDE)?;
-                range("shared_length", experts.shared_length.max(1), WIDE)
+                range("expert_length", experts.length, MAX_WIDTH)?;
+                range("shared_length", experts.shared_length.max(1), MAX_WIDTH)
             }
         }
     }
 }
 
 impl Attention {
-    /// Heads of this width over all tokens before one, each with its own key and value, without biases and norms.
+    /// Creates causal multi-head attention without biases, norms, window or shared KV heads.
     pub(super) fn new(heads: u64, key_length: u64, value_length: u64) -> Attention {
         Attention {
             heads,
@@ -348,7 +354,7 @@ impl Recurrence {
             out.push(Operation::product(Role::Recurrence, *rows, *cols, false));
         }
         out.push(Operation::vector(self.vectors));
-        out.push(Operation::of(Role::State, Work::State(self.state)));
+        out.push(Operation::without_parameters(Role::State, Work::State(self.state)));
     }
 }
 

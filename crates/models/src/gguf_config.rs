@@ -1,60 +1,61 @@
-//! From the metadata keys of a GGUF file to the model's dimensions, or at least to how its layers look back.
+//! Dimensions, or at least layer properties, of a model from the metadata of a GGUF file.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::Tensor;
-use super::family::{Windows, always_sees, attends_last, fills_in, keeps_first, makes_no_tokens, windows_of};
-use super::fault::Fault;
+use super::declared::{DeclaredLayers, LayerMemory};
+use super::dimensions::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MAX_LAYERS, Width};
+use super::error::Fault;
 use super::gguf::{Metadata, Value};
-use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
-use super::names::{self, ADAPTER};
 use super::operation::State;
-use super::stated::{LooksBack, Stated};
+use super::quirks::{
+    Windows, attention_period, fixed_window, is_autoregressive, is_diffusion, layers_with_kv, window_pattern,
+};
+use super::tensor_names::{self, ADAPTER};
 
-/// The end of the name of a layer's projection down to its latent vector.
-const DOWN: &str = ".attn_kv_a_mqa.weight";
+/// Name suffix of the down projection to a latent vector.
+const LATENT_DOWN: &str = ".attn_kv_a_mqa.weight";
 
-/// The dimensions a GGUF file's metadata gives, and what was assumed for them; none when the architecture
-/// is not one whose layers are known or the file is not a whole model.
+/// Returns the dimensions of a model and the assumptions behind them; `None` if the model family is unknown
+/// or the file is not a complete model.
 pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<(Hyper, Vec<String>)>, Fault> {
-    let Some(keys) = Keys::of(metadata, tensors)? else { return Ok(None) };
-    let Some(family) = Family::of(keys.architecture) else { return Ok(None) };
+    let Some(keys) = Keys::new(metadata, tensors)? else { return Ok(None) };
+    let Some(family) = Family::from_name(keys.architecture) else { return Ok(None) };
     let mut assumed = Vec::new();
     let hyper = read(&keys, family, &mut assumed)?;
     hyper.check(|name| keys.name(key_of(name)))?;
     Ok(Some((hyper, assumed)))
 }
 
-/// What a GGUF file's metadata says of the layers of any architecture; none when it does not even say how
-/// many there are.
-pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>, Fault> {
-    let Some(keys) = Keys::of(metadata, tensors)? else { return Ok(None) };
+/// Returns the layer properties of a model of any family; `None` if the number of layers is missing.
+pub fn declared_layers(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<DeclaredLayers>, Fault> {
+    let Some(keys) = Keys::new(metadata, tensors)? else { return Ok(None) };
     let hidden = keys.count("embedding_length")?.unwrap_or(0);
     let Heads { heads, kv_heads, first } = keys.heads()?.unwrap_or_default();
-    let beside_decoder = keys.has("dec.blk.");
-    let makes_tokens = match (keys.has("enc.blk.") && !beside_decoder, keys.flag("attention.causal")?) {
+    let has_decoder = keys.has("dec.blk.");
+    let makes_tokens = match (keys.has("enc.blk.") && !has_decoder, keys.flag("attention.causal")?) {
         (true, _) => false,
         (false, Some(causal)) => causal,
-        (false, None) => !makes_no_tokens(keys.architecture),
+        (false, None) => is_autoregressive(keys.architecture),
     };
     let mut assumed = Vec::new();
     let windows = windows(&keys, &mut assumed)?;
     let recurrent = recurrent(&keys, &mut assumed)?;
-    let most_heads = heads.iter().copied().max().unwrap_or(0);
-    let state = state(&keys, hidden, most_heads, recurrent.contains(&true))?;
-    let uncounted = uncounted(&keys);
-    let indexer = if uncounted.is_none() { indexer(&keys)? } else { None };
-    let chosen = keys.count("attention.indexer.top_k")?.filter(|_| indexer.is_some());
-    assumed.extend(left_out(&keys, chosen)?);
-    // Layers from this one on read what an earlier one cached.
-    let shared = match (keys.count("attention.shared_kv_layers")?, keeps_first(keys.architecture)) {
+    let max_heads = heads.iter().copied().max().unwrap_or(0);
+    let state = state(&keys, hidden, max_heads, recurrent.contains(&true))?;
+    let unsupported_attention = unsupported_attention(&keys);
+    let indexer = if unsupported_attention.is_none() { indexer(&keys)? } else { None };
+    let selected_tokens = keys.count("attention.indexer.top_k")?.filter(|_| indexer.is_some());
+    assumed.extend(simplifications(&keys, selected_tokens)?);
+    // From this layer on, layers share the KV cache of an earlier one.
+    let first_shared = match (keys.count("attention.shared_kv_layers")?, layers_with_kv(keys.architecture)) {
         (Some(shared), _) => keys.layers.saturating_sub(shared),
         (None, Some(first)) => first,
         (None, None) => keys.layers,
     };
     let latents = latents(&keys)?;
     let attention = |index: u64, causal: bool| {
-        if uncounted.is_some() || recurrent.get(index as usize) == Some(&true) {
+        if unsupported_attention.is_some() || recurrent.get(index as usize) == Some(&true) {
             return Ok(None);
         }
         let at = |values: &[u64]| values.get(index as usize).copied().filter(|value| *value > 0);
@@ -64,107 +65,110 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
             (Some(_), Some(length)) => Ok(length),
             _ => keys.head_length(key, hidden, first),
         };
-        let latent = latents.get(format!("blk.{index}{DOWN}").as_str()).copied();
+        let latent = latents.get(format!("blk.{index}{LATENT_DOWN}").as_str()).copied();
         let kv_heads = match latent {
             Some(_) => 1,
-            None if index >= shared => 0,
+            None if index >= first_shared => 0,
             None => kv_heads,
         };
         let attention = Attention::new(heads, length("key_length")?, length("value_length")?);
         Ok(Some(Attention { kv_heads, window, causal, latent, ..attention }))
     };
-    let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LooksBack>, Fault> {
+    let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LayerMemory>, Fault> {
         let layer = |index| {
             let attention = attention(index, causal)?;
             let repeats = repeats(&keys, index)?;
-            // A layer that is said to attend keeps no state, also where what it caches is unknown.
+            // Declared attention layers have no state, even if their cache is unsupported.
             let state = state.filter(|_| recurrent.get(index as usize) != Some(&false));
-            Ok(LooksBack { attention, cross: attention.filter(|_| cross), state, indexer, chosen, repeats })
+            let cross = attention.filter(|_| cross);
+            Ok(LayerMemory { attention, cross, state, indexer, selected_tokens, repeats })
         };
         (0..layers).map(layer).collect()
     };
-    let decoders = keys.count("decoder_block_count")?.unwrap_or(keys.layers).min(MOST_LAYERS);
-    Ok(Some(Stated {
-        layers: match beside_decoder {
+    let decoders = keys.count("decoder_block_count")?.unwrap_or(keys.layers).min(MAX_LAYERS);
+    Ok(Some(DeclaredLayers {
+        layers: match has_decoder {
             true => stack(decoders, true, true)?,
             false => stack(keys.layers, makes_tokens, false)?,
         },
-        encoder: if beside_decoder { stack(keys.layers, false, false)? } else { Vec::new() },
+        encoder: if has_decoder { stack(keys.layers, false, false)? } else { Vec::new() },
         encoder_length: None,
         experts_used: keys.per_layer("expert_used_count")?.unwrap_or_default(),
         context_length: keys.count("context_length")?,
         makes_tokens,
-        has_head: makes_tokens || fills_in(keys.architecture),
-        uncounted,
+        has_head: makes_tokens || is_diffusion(keys.architecture),
+        unsupported_attention,
         assumed,
     }))
 }
 
-/// The parts of the computation that are counted otherwise than an engine may run them.
-fn left_out(keys: &Keys, chosen: Option<u64>) -> Result<Vec<String>, Fault> {
+/// Describes parts of the computation that an engine may execute differently.
+fn simplifications(keys: &Keys, selected_tokens: Option<u64>) -> Result<Vec<String>, Fault> {
     let mut assumed = Vec::new();
-    if let Some(most) = chosen {
+    if let Some(tokens) = selected_tokens {
         assumed.push(format!(
-            "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
+            "assuming attention over the whole context, as in llama.cpp; sparse attention over the {tokens} tokens that the indexer selects moves fewer bytes"
         ));
     }
     let latent = keys.count("attention.kv_lora_rank")?.is_some_and(|rank| rank > 0);
-    let told = [
+    let notes = [
         (
-            fills_in(keys.architecture),
-            "a whole text is filled in at once; its head counts for one token, and runs for each that is looked for",
+            is_diffusion(keys.architecture),
+            "diffusion models predict many tokens at once; the output head is counted for a single token",
         ),
         (
             keys.has(ADAPTER),
-            "a token runs one of the adapters, or the empty one, as llama.cpp computes it; what finds out which one is left out",
+            "assuming one LoRA adapter per token, as in llama.cpp; the selection of the adapter is not counted",
         ),
         (
             latent && keys.get("attention.key_length_mla").is_none(),
-            "keys and values are cached as one latent vector for a token; llama.cpp caches those of each head, as the file lacks attention.key_length_mla",
+            "assuming one cached latent vector per token; llama.cpp caches keys and values per head, because the file lacks attention.key_length_mla",
         ),
     ];
-    assumed.extend(told.into_iter().filter(|(applies, _)| *applies).map(|(_, what)| what.to_owned()));
+    assumed.extend(notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note.to_owned()));
     Ok(assumed)
 }
 
-/// The latent vectors by the tensors that project down to them, which hold the rotary part of the key behind it. Found once:
-/// there may be as many layers as tensors.
+/// Maps the names of down projections to their latent vectors. The projection also contains the rotary part of the key. Computed
+/// once, because there may be as many layers as tensors.
 fn latents<'a>(keys: &Keys<'a>) -> Result<HashMap<&'a str, Latent>, Fault> {
     let Some(rank) = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0) else {
         return Ok(HashMap::new());
     };
     let latent = |rows: u64| Latent { query_rank: None, rank, rope_length: rows.saturating_sub(rank) };
-    let down = keys.tensors.iter().filter(|tensor| tensor.name.ends_with(DOWN));
+    let down = keys.tensors.iter().filter(|tensor| tensor.name.ends_with(LATENT_DOWN));
     Ok(down.filter_map(|tensor| Some((tensor.name.as_str(), latent(*tensor.dims.first()?)))).collect())
 }
 
-/// Which blocks keep a state where they might attend.
+/// Returns for each block of a hybrid model if it is recurrent; empty for other models.
 fn recurrent(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<bool>, Fault> {
-    if let Some(kept) = keys.per_layer("attention.recurrent_layers")? {
-        return Ok(kept.into_iter().map(|kept| kept != 0).collect());
+    if let Some(flags) = keys.per_layer("attention.recurrent_layers")? {
+        return Ok(flags.into_iter().map(|flag| flag != 0).collect());
     }
-    let stated = keys.count("full_attention_interval")?.filter(|period| *period > 0);
-    let Some(period) = stated.or(attends_last(keys.architecture)) else { return Ok(Vec::new()) };
-    if stated.is_none() {
-        assumed.push(format!("no key says which layers attend: the last of every {period}"));
+    let declared = keys.count("full_attention_interval")?.filter(|period| *period > 0);
+    let Some(period) = declared.or(attention_period(keys.architecture)) else { return Ok(Vec::new()) };
+    if declared.is_none() {
+        assumed.push(format!(
+            "assuming attention in the last of every {period} layers, recurrence in the others"
+        ));
     }
     Ok((1..=keys.blocks).map(|number| !number.is_multiple_of(period)).collect())
 }
 
-/// Why nobody counts here what attention caches and reads.
-fn uncounted(keys: &Keys) -> Option<&'static str> {
-    let says = |key: &&str| keys.get(key).is_some();
+/// Returns the reason if the cost of attention is unsupported.
+fn unsupported_attention(keys: &Keys) -> Option<&'static str> {
+    let has = |key: &&str| keys.get(key).is_some();
     let blocks = ["attention.indexer.block_size", "attention.indexer.kpool"];
-    if says(&"attention.compress_ratios") {
-        Some("its cache is compressed, which is not counted")
-    } else if blocks.iter().any(says) {
-        Some("its indexer chooses blocks of tokens by keys of their own, which are not counted")
+    if has(&"attention.compress_ratios") {
+        Some("attention with a compressed cache is not supported")
+    } else if blocks.iter().any(has) {
+        Some("attention with an indexer over blocks of tokens is not supported")
     } else {
         None
     }
 }
 
-/// What chooses the tokens that attention looks at: one key for a token, in all heads that score it.
+/// Returns the indexer, whose heads share one key per token.
 fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
     let heads = keys.count("attention.indexer.head_count")?.filter(|heads| *heads > 0);
     let Some((heads, key_length)) = heads.zip(keys.count("attention.indexer.key_length")?) else {
@@ -173,10 +177,10 @@ fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
     Ok(Some(Attention { kv_heads: 1, ..Attention::new(heads, key_length, 0) }))
 }
 
-/// Further times that a token runs through a block: as a whole, or in two stacks that take turns, of which the first runs
-/// several times for each time of the second.
+/// Returns the number of additional executions of a block. Looped models repeat all layers; hierarchical models alternate between
+/// two stacks, of which the first is executed several times per execution of the second.
 fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
-    const MOST: u64 = 16;
+    const MAX_REPEATS: u64 = 16;
     let times = match (keys.count("num_loops")?, keys.count("hrm.layers_per_stack")?) {
         (Some(loops), _) => loops,
         (None, Some(stack)) => {
@@ -187,15 +191,16 @@ fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
         (None, None) => 1,
     };
     match times {
-        1..=MOST => Ok(times - 1),
-        _ => {
-            Err(Fault::field(keys.name("num_loops"), format!("must be between 1 and {MOST}, but is {times}")))
-        }
+        1..=MAX_REPEATS => Ok(times - 1),
+        _ => Err(Fault::field(
+            keys.name("num_loops"),
+            format!("out of range: expected 1 to {MAX_REPEATS}, found {times}"),
+        )),
     }
 }
 
-/// The state of a layer that has one. How it is updated is told by the tensors: the operations on one of
-/// its numbers are a decay, what the token adds, and its part of the result.
+/// Returns the recurrent state of a layer. The tensors determine the update rule: each element takes
+/// operations for the decay, the contribution of the token and the result.
 fn state(keys: &Keys, hidden: u64, heads: u64, recurrent: bool) -> Result<Option<State>, Fault> {
     let count = |key: &str| keys.count(key);
     let has = |part: &str| keys.has(part);
@@ -232,7 +237,7 @@ fn state(keys: &Keys, hidden: u64, heads: u64, recurrent: bool) -> Result<Option
     Ok(Some(State { elements: matrix.saturating_add(shifted), flops: times(&[matrix, each]) }))
 }
 
-/// What the families differ in and no key says.
+/// Differences between families that no key declares.
 #[derive(Clone, Copy)]
 struct Family {
     norms: u64,
@@ -242,7 +247,7 @@ struct Family {
 }
 
 impl Family {
-    fn of(architecture: &str) -> Option<Family> {
+    fn from_name(architecture: &str) -> Option<Family> {
         let llama = Family { norms: 2, gated: true, encoder: false, learned_positions: false };
         Some(match architecture {
             "llama" | "mistral" | "mixtral" | "qwen2" | "qwen2moe" | "qwen3" | "qwen3moe" | "gemma"
@@ -255,7 +260,7 @@ impl Family {
     }
 }
 
-/// The key behind a dimension, for messages.
+/// Returns the key of a dimension, for error messages.
 fn key_of(name: &str) -> &str {
     match name {
         "layers" => "block_count",
@@ -316,7 +321,7 @@ fn read(keys: &Keys, family: Family, assumed: &mut Vec<String>) -> Result<Hyper,
     })
 }
 
-/// The attention of each layer that has one.
+/// Returns the attention of each layer; `None` for layers without heads.
 fn attentions(
     keys: &Keys,
     hidden: u64,
@@ -349,16 +354,15 @@ fn attentions(
     (0..keys.layers as usize).map(attention).collect()
 }
 
-/// The feed-forward block of each layer.
 fn feed_forwards(keys: &Keys, family: Family) -> Result<Vec<FeedForward>, Fault> {
     let dense = keys.per_layer("feed_forward_length")?;
     let at = |values: &[u64], index: u64| values.get(index as usize).copied().unwrap_or(0);
     let experts = experts(keys)?;
     let leading = keys.count("leading_dense_block_count")?.unwrap_or(0);
-    // The blocks with a router, if there are tensors to show it.
+    // Blocks with a router, if there are tensors.
     let router = |tensor: &&Tensor| tensor.name.ends_with(".ffn_gate_inp.weight");
     let routed: BTreeSet<u64> =
-        keys.tensors.iter().filter(router).filter_map(|tensor| names::layer(&tensor.name).1).collect();
+        keys.tensors.iter().filter(router).filter_map(|tensor| tensor_names::layer(&tensor.name).1).collect();
     let routes = |block: u64| if routed.is_empty() { block >= leading } else { routed.contains(&block) };
     let bias = keys.has_end(".ffn_up.bias");
     let feed_forward = |index: u64| {
@@ -375,22 +379,23 @@ fn feed_forwards(keys: &Keys, family: Family) -> Result<Vec<FeedForward>, Fault>
     (0..keys.layers).map(feed_forward).collect()
 }
 
-/// Each block's window: the pattern is the file's where it states one, and the family's otherwise.
+/// Returns the sliding window of each block. A pattern in the file takes precedence over that of the family.
 fn windows(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, Fault> {
     const PATTERN: &str = "attention.sliding_window_pattern";
     let none = vec![None; keys.blocks as usize];
-    let rule = windows_of(keys.architecture, keys.blocks);
-    let stated = keys.count("attention.sliding_window")?;
-    let Some(window) = stated.or(rule.and_then(Windows::size)).filter(|window| *window > 0) else {
+    let rule = window_pattern(keys.architecture, keys.blocks);
+    let declared = keys.count("attention.sliding_window")?;
+    let Some(window) = declared.or(rule.and_then(Windows::size)).filter(|window| *window > 0) else {
         return Ok(none);
     };
-    let window = always_sees(keys.architecture).unwrap_or(window);
+    let window = fixed_window(keys.architecture).unwrap_or(window);
     if keys.architecture == "llama4" {
-        assumed.push(format!("its chunks of {window} tokens count as windows: a token sees at most as many"));
+        assumed
+            .push(format!("treating attention chunks of {window} tokens as sliding windows, an upper bound"));
     }
     if rule == Some(Windows::Ignored) {
         assumed.push(format!(
-            "the window of {window} tokens is not used, as llama.cpp does not: every layer sees the whole context"
+            "ignoring the sliding window of {window} tokens, as llama.cpp does: every layer has full attention"
         ));
         return Ok(none);
     }
@@ -402,7 +407,7 @@ fn windows(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, F
             let period = keys.count(PATTERN)?;
             let full_first = rule.is_some_and(Windows::full_first);
             if let (None, Some(rule)) = (period, rule) {
-                assumed.push(format!("no key says which layers have a window: {}", rule.told()));
+                assumed.push(rule.assumption());
             }
             let period = period.or(rule.and_then(Windows::period)).unwrap_or(0);
             let full = if full_first { 1 % period.max(1) } else { 0 };
@@ -421,7 +426,7 @@ fn experts(keys: &Keys) -> Result<Option<Experts>, Fault> {
             .count("expert_shared_count")?
             .unwrap_or(0)
             .checked_mul(length)
-            .ok_or_else(|| Fault::field(keys.name("expert_shared_count"), "is too large"))?,
+            .ok_or_else(|| Fault::field(keys.name("expert_shared_count"), "too large"))?,
     };
     Ok(Some(Experts {
         count,
@@ -442,34 +447,35 @@ fn latent(keys: &Keys) -> Result<Option<Latent>, Fault> {
     }))
 }
 
-/// The heads of each block; if their numbers differ, their width is that of the first.
+/// Numbers of heads per block.
 #[derive(Default)]
 struct Heads {
     heads: Vec<u64>,
     kv_heads: Vec<u64>,
+    /// First number of heads above zero, which determines the head size.
     first: u64,
 }
 
-/// The keys of one architecture, and the tensors that tell what no key does.
+/// Keys of one architecture, and the tensors for properties without a key.
 struct Keys<'a> {
     metadata: &'a Metadata,
     architecture: &'a str,
     tensors: &'a [Tensor],
-    /// Blocks in the file.
+    /// Number of blocks in the file.
     blocks: u64,
-    /// Blocks that a token runs through: the last may predict further tokens, which ordinary decoding does not run.
+    /// Number of blocks without those for multi-token prediction, which ordinary decoding does not execute.
     layers: u64,
 }
 
 impl<'a> Keys<'a> {
-    /// None if the file does not state its architecture and number of blocks.
-    fn of(metadata: &'a Metadata, tensors: &'a [Tensor]) -> Result<Option<Keys<'a>>, Fault> {
+    /// Returns `None` if the architecture or the number of blocks is missing.
+    fn new(metadata: &'a Metadata, tensors: &'a [Tensor]) -> Result<Option<Keys<'a>>, Fault> {
         let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
         let keys = Keys { metadata, architecture, tensors, blocks: 0, layers: 0 };
         let Some(blocks) = keys.count("block_count")? else { return Ok(None) };
-        if blocks > MOST_LAYERS {
-            let what = format!("must be at most {MOST_LAYERS}, but is {blocks}");
-            return Err(Fault::field(keys.name("block_count"), what));
+        if blocks > MAX_LAYERS {
+            let message = format!("expected at most {MAX_LAYERS}, found {blocks}");
+            return Err(Fault::field(keys.name("block_count"), message));
         }
         let layers = blocks.saturating_sub(keys.count("nextn_predict_layers")?.unwrap_or(0));
         Ok(Some(Keys { blocks, layers, ..keys }))
@@ -479,7 +485,7 @@ impl<'a> Keys<'a> {
         format!("{}.{key}", self.architecture)
     }
 
-    /// Whether the name of a tensor contains this.
+    /// Returns true if the name of any tensor contains `part`.
     fn has(&self, part: &str) -> bool {
         self.tensors.iter().any(|tensor| tensor.name.contains(part))
     }
@@ -496,7 +502,7 @@ impl<'a> Keys<'a> {
     }
 
     fn missing(&self, key: &str) -> Fault {
-        Fault::field(self.name(key), format!("is missing; the {} architecture needs it", self.architecture))
+        Fault::field(self.name(key), format!("missing; required for the architecture {}", self.architecture))
     }
 
     fn get(&self, key: &str) -> Option<&Value> {
@@ -515,45 +521,46 @@ impl<'a> Keys<'a> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(_) => Err(Fault::field(self.name(key), "must be true or false")),
+            Some(_) => Err(Fault::field(self.name(key), "expected a boolean")),
         }
     }
 
-    /// A number for each block: the same for all, or one from an array.
+    /// Returns a number per block, from an array or a single number.
     fn per_layer(&self, key: &str) -> Result<Option<Vec<u64>>, Fault> {
         let Keys { blocks, layers, .. } = *self;
         let Some(Value::Array { length, integers }) = self.get(key) else {
             return Ok(self.count(key)?.map(|number| vec![number; blocks as usize]));
         };
-        let fault = |what: String| Fault::field(self.name(key), what);
+        let fault = |message: String| Fault::field(self.name(key), message);
         match integers {
-            // Blocks that predict further tokens may be left out.
+            // The array may omit blocks for multi-token prediction.
             Some(integers) if (layers..=blocks).contains(length) => {
                 let number = |number: &i128| {
-                    u64::try_from(*number).map_err(|_| fault(format!("{number} is negative")))
+                    u64::try_from(*number)
+                        .map_err(|_| fault(format!("expected non-negative integers, found {number}")))
                 };
                 let mut numbers = integers.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
                 numbers.resize(blocks as usize, numbers.last().copied().unwrap_or(0));
                 Ok(Some(numbers))
             }
-            Some(_) => Err(fault(format!("has {length} elements for {blocks} blocks"))),
-            None => Err(fault("must be a whole number, or one for each block".to_owned())),
+            Some(_) => Err(fault(format!("expected an element per block ({blocks}), found {length}"))),
+            None => Err(fault("expected an integer, or an array with one per block".to_owned())),
         }
     }
 
-    /// A head's width: the key where there is one, and only then what the other dimensions suggest.
+    /// Returns the size of a key or value per head, by default the hidden size divided by the number of heads.
     fn head_length(&self, key: &str, hidden: u64, heads: u64) -> Result<u64, Fault> {
-        let plain = format!("attention.{key}");
-        let stated = match self.count(&format!("{plain}_mla"))? {
+        let key = format!("attention.{key}");
+        let declared = match self.count(&format!("{key}_mla"))? {
             Some(length) => Some(length),
-            None => self.count(&plain)?,
+            None => self.count(&key)?,
         };
-        match stated {
+        match declared {
             Some(length) => Ok(length),
             None if hidden.is_multiple_of(heads) => Ok(hidden / heads),
             None => Err(Fault::field(
                 self.name("attention.head_count"),
-                format!("{heads} heads do not divide embedding_length {hidden}, and there is no {plain}"),
+                format!("expected a divisor of embedding_length {hidden}, found {heads}; or set {key}"),
             )),
         }
     }

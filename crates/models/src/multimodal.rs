@@ -1,58 +1,59 @@
-//! What reads images or sound and stands in a file of its own beside a language model (`mmproj`). It makes no tokens of text:
-//! what it costs is what one image costs, of the size that the file states, or one stretch of sound.
+//! Vision and audio encoders in a separate file next to a language model (`mmproj`). Their cost is that of one image, of the size
+//! in the metadata, or of one audio clip.
 
 use std::collections::BTreeSet;
 
 use super::architecture::{Architecture, Basis};
-use super::fault::Fault;
+use super::dimensions::Attention;
+use super::error::Fault;
 use super::gguf::Metadata;
-use super::hyper::Attention;
-use super::names::{self, Role};
 use super::operation::{Operation, Runs, Work};
+use super::tensor_names::{self, Role};
 use super::{Tensor, total};
 
-/// The name of `general.architecture` for all of them.
+/// Value of `general.architecture` for these files.
 pub(super) const NAME: &str = "clip";
 
-/// Pixels at the side of a window, in towers that have windows.
-const WINDOW: u64 = 112;
+/// Side length of an attention window in pixels.
+const WINDOW_PIXELS: u64 = 112;
 
-/// One tower of a file: of images, or of sound.
+/// Vision or audio encoder.
 struct Tower {
-    /// How its names begin: `v.` or `a.`.
+    /// Prefix of tensor names: `v.` or `a.`.
     prefix: &'static str,
-    /// Positions that go through its layers.
+    /// Sequence length in its layers.
     positions: u64,
-    /// Those that come out of them and go on.
+    /// Patches or frames that are passed to the projector.
     patches: u64,
     width: u64,
     heads: u64,
-    /// All but the last of so many layers see so many positions.
+    /// Period of layers with full attention, and window size of the other layers.
     window: Option<(u64, u64)>,
 }
 
-/// What the tensors of a file of towers cost for an image or a stretch of sound.
+/// Derives the operations for one image or audio clip.
 pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architecture, Fault> {
     let mut towers = Vec::new();
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     let find = |name: &str| tensors.iter().find(|tensor| tensor.name == name);
-    let both = |key: &str, kind: &str| {
-        let need = format!("clip.{kind}.{key}");
-        metadata.count(&need)?.filter(|number| *number > 0).ok_or_else(|| Fault::field(need, "is missing"))
+    let required = |key: &str, kind: &str| {
+        let key = format!("clip.{kind}.{key}");
+        metadata.count(&key)?.filter(|number| *number > 0).ok_or_else(|| Fault::field(key, "missing"))
     };
     if tensors.iter().any(|tensor| tensor.name.starts_with("v.")) {
-        let (image, patch) = (both("image_size", "vision")?, both("patch_size", "vision")?);
+        let (image, patch) = (required("image_size", "vision")?, required("patch_size", "vision")?);
         let patches = (image / patch).saturating_mul(image / patch);
         let period = metadata.count("clip.vision.n_wa_pattern")?.filter(|period| *period > 0);
         towers.push(Tower {
             prefix: "v.",
             positions: patches.saturating_add(u64::from(find("v.class_embd").is_some())),
             patches,
-            width: both("embedding_length", "vision")?,
-            heads: both("attention.head_count", "vision")?,
-            window: period.map(|period| (period, (WINDOW / patch).saturating_mul(WINDOW / patch).max(1))),
+            width: required("embedding_length", "vision")?,
+            heads: required("attention.head_count", "vision")?,
+            window: period
+                .map(|period| (period, (WINDOW_PIXELS / patch).saturating_mul(WINDOW_PIXELS / patch).max(1))),
         });
-        told.push(format!("an image of {image} x {image} pixels is {patches} patches"));
+        notes.push(format!("an image of {image} x {image} pixels has {patches} patches"));
     }
     if tensors.iter().any(|tensor| tensor.name.starts_with("a.")) {
         let frames = find("a.position_embd.weight").and_then(|table| table.dims.first().copied());
@@ -61,11 +62,11 @@ pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architect
             prefix: "a.",
             positions: frames,
             patches: frames,
-            width: both("embedding_length", "audio")?,
-            heads: both("attention.head_count", "audio")?,
+            width: required("embedding_length", "audio")?,
+            heads: required("attention.head_count", "audio")?,
             window: None,
         });
-        told.push(format!("a stretch of sound is {frames} frames"));
+        notes.push(format!("an audio clip has {frames} frames"));
     }
     let projector = |kind: &str| {
         ["clip.projector_type", &format!("clip.{kind}.projector_type")]
@@ -75,7 +76,7 @@ pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architect
     let mut operations = Vec::new();
     for tower in &towers {
         tower.operations(tensors, &mut operations);
-        // The mean of 4 x 4 patches, or of two frames.
+        // Pooling of 4 x 4 patches, or of two frames.
         let tokens = match (tower.prefix, projector(tower.kind())) {
             ("v.", Some("gemma3")) => tower.patches / 16,
             ("a.", Some("qwen2a" | "qwen2.5o")) => tower.patches / 2,
@@ -87,8 +88,8 @@ pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architect
     let mut seen = vec![false; tensors.len()];
     operations.iter().flat_map(|one: &Operation| &one.tensors).for_each(|index| seen[*index] = true);
     for index in (0..tensors.len()).filter(|index| !seen[*index]) {
-        let reason = "how often it runs for an image is not in the file".to_owned();
-        operations.push(of(Role::Other, Work::Undefined { reason }, &[index], tensors, 1));
+        let reason = "the number of executions per image is unknown".to_owned();
+        operations.push(operation(Role::Other, Work::Undefined { reason }, &[index], tensors, 1));
     }
     Ok(Architecture {
         name: NAME.to_owned(),
@@ -97,42 +98,41 @@ pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architect
         context_length: None,
         makes_tokens: false,
         operations,
-        warnings: told,
+        warnings: notes,
     })
 }
 
-/// An operation that runs so often for an image.
-fn of(role: Role, work: Work, found: &[usize], tensors: &[Tensor], times: u64) -> Operation {
+/// Creates an operation that is executed `times` per image or audio clip.
+fn operation(role: Role, work: Work, found: &[usize], tensors: &[Tensor], times: u64) -> Operation {
     Operation {
         runs: Runs::Input { times: times.max(1) },
         parameters: total(found.iter().map(|index| tensors[*index].elements())),
         tensors: found.to_vec(),
-        ..Operation::of(role, work)
+        ..Operation::without_parameters(role, work)
     }
 }
 
-/// A tensor's bias, if it has one.
 fn bias(tensor: &Tensor, tensors: &[Tensor]) -> Option<usize> {
     let bias = format!("{}.bias", tensor.name.strip_suffix(".weight")?);
     tensors.iter().position(|tensor| tensor.name == bias)
 }
 
-/// Whether a bias goes with the weight of the same name.
+/// Returns true for a bias with a weight of the same name.
 fn is_bias(tensor: &Tensor, tensors: &[Tensor]) -> bool {
     let stem = tensor.name.strip_suffix(".bias");
     stem.is_some_and(|stem| tensors.iter().any(|other| other.name.strip_suffix(".weight") == Some(stem)))
 }
 
-/// A matrix of any rank, as rows of outputs.
+/// Returns the product of a weight of any rank, whose first dimension is the outputs.
 fn product(dims: &[u64]) -> Option<Work> {
     let (rows, rest) = dims.split_first()?;
     let cols = rest.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim))?;
     (!rest.is_empty()).then_some(Work::Product { rows: *rows, cols })
 }
 
-/// How many patches go into one input of a matrix beside a tower of this width; none for one.
-fn several(width: u64, inputs: u64) -> Option<u64> {
-    [4, 8, 9, 16, 64].into_iter().find(|several| width.checked_mul(*several) == Some(inputs))
+/// Returns the number of patches that a matrix merges, given the width of the encoder; `None` if it merges none.
+fn merged_patches(width: u64, inputs: u64) -> Option<u64> {
+    [4, 8, 9, 16, 64].into_iter().find(|merged| width.checked_mul(*merged) == Some(inputs))
 }
 
 impl Tower {
@@ -147,9 +147,9 @@ impl Tower {
             if is_bias(tensor, tensors) {
                 continue;
             }
-            let (_, layer, rest) = names::layer(&tensor.name);
+            let (_, layer, rest) = tensor_names::layer(&tensor.name);
             let found: Vec<usize> = std::iter::once(index).chain(bias(tensor, tensors)).collect();
-            let role = names::place(&tensor.name).map_or(Role::Other, |place| place.role);
+            let role = tensor_names::place(&tensor.name).map_or(Role::Other, |place| place.role);
             if let (Some(layer), Role::Query | Role::Key | Role::Value | Role::QueryKeyValue) = (layer, role)
             {
                 attends.insert(layer);
@@ -162,21 +162,21 @@ impl Tower {
                 dims if rest.starts_with("patch_embd") => {
                     (role, product(dims).unwrap_or(vector), self.patches)
                 }
-                // Sound is brought to half its length by the second of two convolutions.
+                // The second of two convolutions halves the length of the audio.
                 dims if rest.starts_with("conv1d.") => {
                     let twice = if rest.starts_with("conv1d.1") { 2 } else { 1 };
                     (role, product(dims).unwrap_or(vector), self.patches.saturating_mul(twice))
                 }
-                // What hands the result of a layer on to the language model works on patches that were put together.
+                // Deepstack layers, which feed the language model, operate on merged patches.
                 [rows, cols] if rest.starts_with("deepstack.") => {
-                    let tokens = self.patches / several(self.width, *cols).unwrap_or(1);
+                    let tokens = self.patches / merged_patches(self.width, *cols).unwrap_or(1);
                     (role, Work::Product { rows: *rows, cols: *cols }, tokens)
                 }
                 [rows, cols] => (role, Work::Product { rows: *rows, cols: *cols }, self.positions),
                 [] | [_] => (role, vector, self.positions),
                 _ => continue,
             };
-            out.push(Operation { layer, ..of(role, work, &found, tensors, times) });
+            out.push(Operation { layer, ..operation(role, work, &found, tensors, times) });
         }
         let head = self.width / self.heads.max(1);
         for layer in attends {
@@ -184,20 +184,22 @@ impl Tower {
             let window = window.map(|(_, size)| size);
             let attention = Attention::new(self.heads, head, head);
             let work = Work::Attention(Attention { window, causal: false, ..attention });
-            let operation =
-                Operation { layer: Some(layer), ..of(Role::Attention, work, &[], tensors, self.positions) };
-            // Behind the last tensor of its layer's queries, keys and values.
+            let attention = Operation {
+                layer: Some(layer),
+                ..operation(Role::Attention, work, &[], tensors, self.positions)
+            };
+            // After the query, key and value projections of the layer.
             let at = out.iter().rposition(|one| {
                 one.layer == Some(layer)
                     && matches!(one.role, Role::Query | Role::Key | Role::Value | Role::QueryKeyValue)
             });
-            out.insert(at.map_or(out.len(), |at| at + 1), operation);
+            out.insert(at.map_or(out.len(), |at| at + 1), attention);
         }
     }
 }
 
-/// The way from a tower of this width to the language model. A matrix that takes the numbers of several patches makes one token
-/// of them, and so does a convolution.
+/// Appends the projector from an encoder of this width to the language model. A matrix or convolution over several patches merges
+/// them into one token.
 fn project(
     width: u64,
     mut tokens: u64,
@@ -208,7 +210,7 @@ fn project(
     let mut widths = vec![width];
     let own = |name: &str| name.starts_with("mm.") && own(name);
     let mut found: Vec<_> = tensors.iter().enumerate().filter(|(_, tensor)| own(&tensor.name)).collect();
-    // Wherever it lies in the file.
+    // The merger is executed first, regardless of its position in the file.
     found.sort_by_key(|(_, tensor)| !tensor.name.contains("patch_merger"));
     for (index, tensor) in found {
         if is_bias(tensor, tensors) {
@@ -219,8 +221,8 @@ fn project(
         let work = match tensor.dims.as_slice() {
             [] | [_] => vector,
             [rows, cols] => {
-                if let (false, Some(several)) = (widths.contains(cols), several(width, *cols)) {
-                    tokens /= several;
+                if let (false, Some(merged)) = (widths.contains(cols), merged_patches(width, *cols)) {
+                    tokens /= merged;
                 }
                 widths.push(*rows);
                 Work::Product { rows: *rows, cols: *cols }
@@ -231,6 +233,6 @@ fn project(
                 product(dims).unwrap_or(vector)
             }
         };
-        out.push(of(Role::Other, work, &found, tensors, tokens));
+        out.push(operation(Role::Other, work, &found, tensors, tokens));
     }
 }

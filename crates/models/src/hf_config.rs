@@ -1,17 +1,17 @@
-//! From a Hugging Face `config.json` to the model's dimensions. Every complaint names the field.
+//! Dimensions of a model from a Hugging Face `config.json`.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::fault::{Fault, quoted};
-use super::hyper::{
-    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Recurrence, Width,
+use super::declared::{DeclaredLayers, LayerMemory};
+use super::dimensions::{
+    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MAX_LAYERS, Recurrence, Width,
 };
+use super::error::{Fault, quoted};
 use super::operation::State;
-use super::stated::{LooksBack, Stated};
 
-/// The model types whose layers this module knows.
+/// Supported values of `model_type`.
 pub const MODEL_TYPES: &[&str] = &[
     "llama",
     "mistral",
@@ -34,30 +34,30 @@ pub const MODEL_TYPES: &[&str] = &[
     "xlm-roberta",
 ];
 
-/// The dimensions a `config.json` gives; none when its `model_type` is missing, or not one of
-/// [`MODEL_TYPES`] and without the fields of a decoder.
+/// Parses a `config.json`. Returns `None` if `model_type` is missing, or is not one of [`MODEL_TYPES`] and
+/// the fields of a decoder are missing.
 pub fn read(text: &[u8]) -> Result<Option<Hyper>, Fault> {
     let map = object(text)?;
     match hyper(&map)? {
         Some(hyper) => Ok(Some(hyper)),
-        None => unnamed(&map),
+        None => generic(&map),
     }
 }
 
-/// A JSON object, or the place where it stops being one.
+/// Parses a JSON object.
 pub(super) fn object(text: &[u8]) -> Result<Map<String, Value>, Fault> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(Fault::file("must be a JSON object")),
-        Err(error) => Err(Fault::file(format!("not valid JSON: {error}"))),
+        Ok(_) => Err(Fault::file("expected a JSON object")),
+        Err(error) => Err(Fault::file(format!("invalid JSON: {error}"))),
     }
 }
 
-/// The fields of the language model and the name of its family.
-fn language(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>, Fault> {
+/// Returns the fields and model type of the language model.
+fn language_model(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>, Fault> {
     let outer = Fields { map };
     let Some(model_type) = outer.text("model_type")? else { return Ok(None) };
-    // Models of several modalities keep the language model's dimensions in an object of their own.
+    // Multimodal models have a separate object for the language model.
     for name in ["text_config", "llm_config", "language_config"] {
         match map.get(name) {
             None | Some(Value::Null) => {}
@@ -66,15 +66,15 @@ fn language(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>, Faul
                 let model_type = inner.text("model_type")?.unwrap_or(model_type);
                 return Ok(Some((inner, model_type)));
             }
-            Some(_) => return Err(Fault::field(name, "must be an object")),
+            Some(_) => return Err(Fault::field(name, "expected an object")),
         }
     }
     Ok(Some((outer, model_type)))
 }
 
-/// The dimensions a parsed `config.json` of one of [`MODEL_TYPES`] gives.
+/// Returns the dimensions of a model of one of [`MODEL_TYPES`].
 pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
-    let Some((fields, model_type)) = language(map)? else { return Ok(None) };
+    let Some((fields, model_type)) = language_model(map)? else { return Ok(None) };
     if !MODEL_TYPES.contains(&model_type) {
         return Ok(None);
     }
@@ -87,10 +87,10 @@ pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
     Ok(Some(hyper))
 }
 
-/// Families with the layers of DeepSeek.
+/// Families with DeepSeek layers.
 const DEEPSEEK: &[&str] = &["deepseek_v2", "deepseek_v3", "kimi_k2"];
 
-/// What families call the same thing.
+// Synonymous fields of different families.
 const HIDDEN: &[&str] = &["hidden_size", "n_embd", "d_model", "dim"];
 const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers", "num_layers"];
 const HEADS: &[&str] = &["num_attention_heads", "n_head", "n_heads", "num_heads"];
@@ -103,15 +103,16 @@ const KV_HEADS: &[&str] = &[
     "kv_n_heads",
 ];
 const INNER: &[&str] = &["intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim"];
-const LONGEST: &[&str] = &["max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"];
+const CONTEXT_LENGTH: &[&str] =
+    &["max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"];
 const EXPERTS: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"];
-const USED: &[&str] =
+const EXPERTS_USED: &[&str] =
     &["num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k", "moe_k"];
 
-/// Families of layers with a state and nothing else.
+/// Families whose layers consist of a recurrent block only.
 const RECURRENT: &[&str] = &["falcon_mamba", "mamba", "mamba2"];
 
-/// Families without a gate in their feed-forward blocks, which no field says.
+/// Families without a gate in feed-forward blocks, which no field declares.
 const UNGATED: &[&str] = &[
     "RefinedWeb",
     "RefinedWebModel",
@@ -130,29 +131,29 @@ const UNGATED: &[&str] = &[
     "starcoder2",
 ];
 
-/// Encoders with a gate in their feed-forward blocks, which no field says.
+/// Encoders with a gate in feed-forward blocks, which no field declares.
 const GATED_ENCODERS: &[&str] = &["eurobert", "modernbert", "neobert"];
 
-/// Families whose head is the embedding unless a field says otherwise.
+/// Families with a tied head by default.
 const TIED: &[&str] = &["bloom", "cohere", "cohere2", "gpt_bigcode", "mpt", "opt", "starcoder2"];
 
-/// Families of two encoders, of images and of their captions, or of images alone.
-const PICTURES: &[&str] = &["clip", "siglip", "vit", "dinov2"];
+/// Families of image encoders, with or without a text encoder.
+const IMAGE_ENCODERS: &[&str] = &["clip", "siglip", "vit", "dinov2"];
 
-/// What a parsed `config.json` says of an encoder beside a decoder; none when there is only one stack.
-pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>, Fault> {
+/// Returns the layer properties of an encoder-decoder model; `None` for other models.
+pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<DeclaredLayers>, Fault> {
     let fields = Fields { map };
     if fields.flag("is_encoder_decoder")? != Some(true) {
         return Ok(None);
     }
     let hidden = fields.any(HIDDEN)?.ok_or_else(|| fields.missing("d_model"))?;
-    // Sound has a fixed number of frames, whatever is said in it.
-    let sound = fields.count("num_mel_bins")?.is_some();
-    let encoder_length = if sound { fields.count("max_source_positions")? } else { None };
-    let stack = |layers: &[&str], heads: &[&str], decoder: bool| -> Result<Vec<LooksBack>, Fault> {
+    // Audio clips have a fixed number of frames.
+    let is_audio = fields.count("num_mel_bins")?.is_some();
+    let encoder_length = if is_audio { fields.count("max_source_positions")? } else { None };
+    let stack = |layers: &[&str], heads: &[&str], decoder: bool| -> Result<Vec<LayerMemory>, Fault> {
         let layers = fields.any(layers)?.ok_or_else(|| fields.missing(LAYERS[0]))?;
-        if layers > MOST_LAYERS {
-            return Err(Fault::field(LAYERS[0], format!("must be at most {MOST_LAYERS}, but is {layers}")));
+        if layers > MAX_LAYERS {
+            return Err(Fault::field(LAYERS[0], format!("expected at most {MAX_LAYERS}, found {layers}")));
         }
         let heads = fields.any(heads)?.ok_or_else(|| fields.missing(HEADS[0]))?;
         let length = match fields.count("d_kv")? {
@@ -161,39 +162,42 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
         };
         let attention = Attention { causal: decoder, ..Attention::new(heads, length, length) };
         let cross = Attention { sees: encoder_length, causal: false, ..attention };
-        let back =
-            LooksBack { attention: Some(attention), cross: decoder.then_some(cross), ..LooksBack::default() };
-        Ok(vec![back; layers as usize])
+        let cross = decoder.then_some(cross);
+        let layer = LayerMemory { attention: Some(attention), cross, ..LayerMemory::default() };
+        Ok(vec![layer; layers as usize])
     };
     let own = |first: &[&'static str], rest: &[&'static str]| [first, rest].concat();
     let encoder = stack(&own(&["encoder_layers"], LAYERS), &own(&["encoder_attention_heads"], HEADS), false)?;
     let decoders = own(&["decoder_layers", "num_decoder_layers"], LAYERS);
-    Ok(Some(Stated {
+    Ok(Some(DeclaredLayers {
         layers: stack(&decoders, &own(&["decoder_attention_heads"], HEADS), true)?,
         encoder,
         encoder_length,
         experts_used: Vec::new(),
-        context_length: fields.any(&own(&["max_target_positions"], LONGEST))?,
+        context_length: fields.any(&own(&["max_target_positions"], CONTEXT_LENGTH))?,
         makes_tokens: true,
         has_head: true,
-        uncounted: None,
+        unsupported_attention: None,
         assumed: encoder_length
-            .map(|frames| format!("the encoder works on {frames} frames of sound"))
+            .map(|frames| format!("the encoder processes {frames} audio frames"))
             .into_iter()
             .collect(),
     }))
 }
 
-/// The dimensions of a decoder of any other family, by the fields that families share; none when they are
-/// not there. Where there are no tensors to tell, a layer is taken to be one of llama.
-pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
-    let Some((fields, model_type)) = language(map)? else { return Ok(None) };
-    if PICTURES.iter().any(|family| model_type.starts_with(family)) {
+/// Returns the dimensions of a decoder of any other family, from the fields that most families share;
+/// `None` if they are missing. Without tensors, layers are assumed to be llama layers.
+pub(super) fn generic(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+    let Some((fields, model_type)) = language_model(map)? else { return Ok(None) };
+    if IMAGE_ENCODERS.iter().any(|family| model_type.starts_with(family)) {
         return Ok(None);
     }
     let (Some(hidden), Some(layers)) = (fields.any(HIDDEN)?, fields.any(LAYERS)?) else { return Ok(None) };
-    let Some(layers) = Some(layers).filter(|layers| (1..=MOST_LAYERS).contains(layers)) else {
-        return Err(Fault::field(LAYERS[0], format!("must be between 1 and {MOST_LAYERS}, but is {layers}")));
+    let Some(layers) = Some(layers).filter(|layers| (1..=MAX_LAYERS).contains(layers)) else {
+        return Err(Fault::field(
+            LAYERS[0],
+            format!("out of range: expected 1 to {MAX_LAYERS}, found {layers}"),
+        ));
     };
     let recurrence = recurrence(&fields, hidden)?;
     let encoder = model_type.contains("bert") || model_type.contains("electra");
@@ -202,30 +206,40 @@ pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
         (_, Some(heads)) => Some(attention(&fields, hidden, heads, !encoder)?),
         _ => return Ok(None),
     };
-    let looks = looks(&fields, layers as usize, attention.is_none())?;
+    let kinds = layer_kinds(&fields, layers as usize, attention.is_none())?;
     let gated = match encoder {
         true => {
-            let by_name = fields.text("activation_function")?.is_some_and(|name| name.ends_with("glu"));
-            by_name || GATED_ENCODERS.contains(&model_type)
+            let is_glu = fields.text("activation_function")?.is_some_and(|name| name.ends_with("glu"));
+            is_glu || GATED_ENCODERS.contains(&model_type)
         }
         false => !UNGATED.contains(&model_type),
     };
-    let layer = |(index, looks): (usize, &Looks)| {
-        let window = match looks {
-            Looks::Window(tokens) => Some(*tokens),
+    let layer = |(index, kind): (usize, &LayerKind)| {
+        let window = match kind {
+            LayerKind::SlidingWindow(tokens) => Some(*tokens),
             _ => None,
         };
-        let attends =
-            matches!(looks, Looks::Everywhere | Looks::Window(_) | Looks::Both | Looks::OnlyAttention);
-        let recurs = matches!(looks, Looks::State | Looks::Both | Looks::OnlyState);
-        let width = match looks {
-            Looks::OnlyState | Looks::OnlyAttention => Width::Dense(0),
-            _ => any_width(&fields, hidden, index as u64)?,
+        let has_attention = matches!(
+            kind,
+            LayerKind::FullAttention
+                | LayerKind::SlidingWindow(_)
+                | LayerKind::Parallel
+                | LayerKind::OnlyAttention
+        );
+        let is_recurrent =
+            matches!(kind, LayerKind::Recurrent | LayerKind::Parallel | LayerKind::OnlyRecurrent);
+        let width = match kind {
+            LayerKind::OnlyRecurrent | LayerKind::OnlyAttention => Width::Dense(0),
+            _ => generic_width(&fields, hidden, index as u64)?,
         };
         Ok(Layer {
-            norms: if matches!(width, Width::Dense(0)) || *looks == Looks::Nowhere { 1 } else { 2 },
-            attention: attention.map(|attention| Attention { window, ..attention }).filter(|_| attends),
-            recurrence: recurrence.clone().filter(|_| recurs),
+            norms: if matches!(width, Width::Dense(0)) || *kind == LayerKind::OnlyFeedForward {
+                1
+            } else {
+                2
+            },
+            attention: attention.map(|attention| Attention { window, ..attention }).filter(|_| has_attention),
+            recurrence: recurrence.clone().filter(|_| is_recurrent),
             feed_forward: FeedForward { gated, bias: false, width },
         })
     };
@@ -237,7 +251,7 @@ pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
         vocab: fields
             .any(&["vocab_size", "padded_vocab_size"])?
             .ok_or_else(|| fields.missing("vocab_size"))?,
-        context_length: fields.any(LONGEST)?,
+        context_length: fields.any(CONTEXT_LENGTH)?,
         positions: 0,
         token_types: 0,
         embedding_norm: false,
@@ -248,17 +262,17 @@ pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
             (false, true) => Head::Tied,
             (false, false) => Head::Own,
         },
-        layers: looks.iter().enumerate().map(layer).collect::<Result<_, Fault>>()?,
+        layers: kinds.iter().enumerate().map(layer).collect::<Result<_, Fault>>()?,
     };
     hyper.check(|name| field_of(name, model_type).to_owned())?;
     Ok(Some(hyper))
 }
 
-/// Attention by the fields that families share.
+/// Returns the attention from the fields that most families share.
 fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<Attention, Fault> {
-    let one_for_all = fields.flag("multi_query")?.unwrap_or(false)
+    let multi_query = fields.flag("multi_query")?.unwrap_or(false)
         && !fields.flag("new_decoder_architecture")?.unwrap_or(false);
-    let kv_heads = if one_for_all { 1 } else { fields.any(KV_HEADS)?.unwrap_or(heads) };
+    let kv_heads = if multi_query { 1 } else { fields.any(KV_HEADS)?.unwrap_or(heads) };
     let latent = latent(fields)?;
     let (key_length, value_length) = match (latent, fields.any(&["head_dim", "kv_channels", "d_kv"])?) {
         (Some(latent), _) => {
@@ -275,8 +289,8 @@ fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<A
     Ok(Attention { kv_heads, causal, latent, ..Attention::new(heads, key_length, value_length) })
 }
 
-/// What a layer with a state does, by the fields that families share. The operations on one number of the state are those of
-/// GGUF files: a decay, what the token adds, and its part of the result.
+/// Returns the recurrent block from the fields that most families share. As for GGUF files, each element of the state takes
+/// operations for the decay, the contribution of the token and the result.
 fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, Fault> {
     let kernel =
         fields.any(&["linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "d_conv"])?.unwrap_or(4);
@@ -320,7 +334,7 @@ fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, Fault>
             Some(expand) => times(expand, hidden),
             None => fields.any(INNER)?.unwrap_or(times(2, hidden)),
         };
-        // A rank may be a word for what the width makes it.
+        // The rank may be "auto" instead of a number.
         let rank = ["mamba_dt_rank", "time_step_rank"].iter().find_map(|name| fields.get(name)?.as_u64());
         let rank = rank.unwrap_or(hidden.div_ceil(16));
         state = times(inner, numbers);
@@ -338,10 +352,10 @@ fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, Fault>
     Ok(Some(Recurrence { matrices, vectors, state: State { elements, flops: times(state, each) } }))
 }
 
-/// A feed-forward block by the fields that families share.
-fn any_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
+/// Returns the feed-forward width from the fields that most families share.
+fn generic_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
     let inner = fields.any(INNER)?.unwrap_or(hidden.saturating_mul(4));
-    // Llama 4 calls the width of an expert what others call the width of a dense block.
+    // In Llama 4, `intermediate_size` is the width of an expert.
     let dense = Width::Dense(fields.count("intermediate_size_mlp")?.unwrap_or(inner));
     let Some(count) = fields.any(EXPERTS)?.filter(|count| *count > 1) else { return Ok(dense) };
     let step = fields.any(&[
@@ -352,7 +366,7 @@ fn any_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
     ])?;
     let step = step.unwrap_or(1);
     let leading = fields.count("first_k_dense_replace")?.unwrap_or(0);
-    // The last of so many layers has experts, unless a field says which.
+    // By default, the last layer of each period has experts.
     let offset = fields.count("expert_layer_offset")?.unwrap_or(step.saturating_sub(1));
     if index < leading || step == 0 || index % step != offset % step {
         return Ok(dense);
@@ -368,7 +382,7 @@ fn any_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
     };
     Ok(Width::Experts(Experts {
         count,
-        used: fields.any(USED)?.ok_or_else(|| fields.missing(USED[0]))?,
+        used: fields.any(EXPERTS_USED)?.ok_or_else(|| fields.missing(EXPERTS_USED[0]))?,
         length,
         shared_length: shared,
         shared_gate: false,
@@ -376,35 +390,38 @@ fn any_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
     }))
 }
 
-/// How a layer looks back.
+/// Token mixing of a layer. The `Only` variants lack the feed-forward block or everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Looks {
-    Everywhere,
-    Window(u64),
-    State,
-    Both,
-    Nowhere,
-    OnlyState,
+enum LayerKind {
+    FullAttention,
+    SlidingWindow(u64),
+    Recurrent,
+    /// Attention and recurrence in one layer.
+    Parallel,
+    OnlyFeedForward,
+    OnlyRecurrent,
     OnlyAttention,
 }
 
-/// How the layers of any family look back: layer by layer where a field says it.
-fn looks(fields: &Fields, layers: usize, states_only: bool) -> Result<Vec<Looks>, Fault> {
-    use Looks::{Both, Everywhere, Nowhere, OnlyAttention, OnlyState, State, Window};
-    if states_only {
-        return Ok(vec![OnlyState; layers]);
+fn layer_kinds(fields: &Fields, layers: usize, only_recurrent: bool) -> Result<Vec<LayerKind>, Fault> {
+    use LayerKind::{
+        FullAttention, OnlyAttention, OnlyFeedForward, OnlyRecurrent, Parallel, Recurrent, SlidingWindow,
+    };
+    if only_recurrent {
+        return Ok(vec![OnlyRecurrent; layers]);
     }
     let off = fields.flag("use_sliding_window")? == Some(false);
     let window = fields.any(&["sliding_window", "sliding_window_size"])?.filter(|window| *window > 0 && !off);
-    let slides = window.map_or(Everywhere, Window);
+    let windowed = window.map_or(FullAttention, SlidingWindow);
     let all = 0..layers as u64;
     const HYBRID: &str = "hybrid_override_pattern";
     if let Some(pattern) = fields.text(HYBRID)? {
-        one_each(pattern.chars().count(), layers, HYBRID)?;
-        let kinds = [('M', OnlyState), ('*', OnlyAttention), ('-', Nowhere), ('E', Nowhere)];
-        return by_letters(HYBRID, pattern.chars(), &kinds);
+        check_count(pattern.chars().count(), layers, HYBRID)?;
+        let kinds =
+            [('M', OnlyRecurrent), ('*', OnlyAttention), ('-', OnlyFeedForward), ('E', OnlyFeedForward)];
+        return kinds_from_letters(HYBRID, pattern.chars(), &kinds);
     }
-    // One of so many layers attends, or those in a list; the others have a state.
+    // Attention layers are periodic or listed; the other layers are recurrent.
     let period = fields.count("attn_layer_period")?.filter(|period| *period > 0);
     let listed = fields.numbers("attn_layer_indices")?;
     if period.is_some() || !listed.is_empty() {
@@ -413,76 +430,82 @@ fn looks(fields: &Fields, layers: usize, states_only: bool) -> Result<Vec<Looks>
             Some(period) => index % period == offset % period,
             None => listed.contains(&index),
         };
-        return Ok(all.map(|index| if attends(index) { Everywhere } else { State }).collect());
+        return Ok(all.map(|index| if attends(index) { FullAttention } else { Recurrent }).collect());
     }
     if let Some(types) = fields.get("layer_types").or(fields.get("layers_block_type")) {
-        return by_types(fields, types, layers, slides);
+        return kinds_from_types(fields, types, layers, windowed);
     }
     const SLIDING: &str = "sliding_window_pattern";
     if let Some(Value::String(pattern)) = fields.get(SLIDING) {
-        return by_letters(
+        return kinds_from_letters(
             SLIDING,
             pattern.chars().cycle().take(layers),
-            &[('L', slides), ('G', Everywhere)],
+            &[('L', windowed), ('G', FullAttention)],
         );
     }
     if fields.get("global_attn_every_n_layers").is_some() {
         let period = fields.need("global_attn_every_n_layers")?.max(1);
-        let local = fields.count("local_attention")?.map_or(Everywhere, Window);
-        return Ok(all.map(|index| if index % period == 0 { Everywhere } else { local }).collect());
+        let local = fields.count("local_attention")?.map_or(FullAttention, SlidingWindow);
+        return Ok(all.map(|index| if index % period == 0 { FullAttention } else { local }).collect());
     }
     if fields.text("model_type")? == Some("falcon_h1") {
-        return Ok(vec![Both; layers]);
+        return Ok(vec![Parallel; layers]);
     }
     let period = fields.any(&[SLIDING, "full_attention_interval"])?;
-    let others = if fields.get("full_attention_interval").is_some() { State } else { slides };
+    let others = if fields.get("full_attention_interval").is_some() { Recurrent } else { windowed };
     let attends = |index: u64, period: u64| period > 0 && (index + 1).is_multiple_of(period);
     Ok(all
         .map(|index| match period {
-            Some(period) if attends(index, period) => Everywhere,
+            Some(period) if attends(index, period) => FullAttention,
             Some(_) => others,
-            None => slides,
+            None => windowed,
         })
         .collect())
 }
 
-fn one_each(found: usize, layers: usize, name: &str) -> Result<(), Fault> {
+fn check_count(found: usize, layers: usize, name: &str) -> Result<(), Fault> {
     match found == layers {
         true => Ok(()),
-        false => Err(Fault::field(name, format!("has {found} elements for {layers} layers"))),
+        false => Err(Fault::field(name, format!("expected an element per layer ({layers}), found {found}"))),
     }
 }
 
-fn by_letters(
+fn kinds_from_letters(
     name: &str,
     pattern: impl Iterator<Item = char>,
-    kinds: &[(char, Looks)],
-) -> Result<Vec<Looks>, Fault> {
+    kinds: &[(char, LayerKind)],
+) -> Result<Vec<LayerKind>, Fault> {
     let kind = |letter: char| {
-        let found = kinds.iter().find(|(known, _)| *known == letter).map(|(_, looks)| *looks);
-        found.ok_or_else(|| Fault::field(name, format!("`{letter}` is not a known kind")))
+        let found = kinds.iter().find(|(known, _)| *known == letter).map(|(_, kind)| *kind);
+        found.ok_or_else(|| Fault::field(name, format!("unknown layer kind `{letter}`")))
     };
     pattern.map(kind).collect()
 }
 
-fn by_types(fields: &Fields, types: &Value, layers: usize, slides: Looks) -> Result<Vec<Looks>, Fault> {
+fn kinds_from_types(
+    fields: &Fields,
+    types: &Value,
+    layers: usize,
+    windowed: LayerKind,
+) -> Result<Vec<LayerKind>, Fault> {
     const TYPES: &str = "layer_types";
-    let Value::Array(types) = types else { return Err(Fault::field(TYPES, "must be an array")) };
-    one_each(types.len(), layers, TYPES)?;
+    let Value::Array(types) = types else { return Err(Fault::field(TYPES, "expected an array")) };
+    check_count(types.len(), layers, TYPES)?;
     let kind = |kind: &Value| match kind.as_str() {
-        Some("full_attention" | "attention") => Ok(Looks::Everywhere),
-        Some("sliding_attention") => Ok(slides),
+        Some("full_attention" | "attention") => Ok(LayerKind::FullAttention),
+        Some("sliding_attention") => Ok(windowed),
         Some("chunked_attention") => {
-            Ok(fields.count("attention_chunk_size")?.map_or(Looks::Everywhere, Looks::Window))
+            let size = fields.count("attention_chunk_size")?;
+            Ok(size.map_or(LayerKind::FullAttention, LayerKind::SlidingWindow))
         }
-        Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(Looks::State),
-        Some("hybrid") => Ok(Looks::Both),
-        _ => Err(Fault::field(TYPES, format!("{} is not a known kind", short(kind)))),
+        Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(LayerKind::Recurrent),
+        Some("hybrid") => Ok(LayerKind::Parallel),
+        _ => Err(Fault::field(TYPES, format!("unknown layer kind {}", describe(kind)))),
     };
     types.iter().map(kind).collect()
 }
 
-/// The field behind a dimension, for messages.
+/// Returns the field of a dimension, for error messages.
 fn field_of<'a>(name: &'a str, model_type: &str) -> &'a str {
     let gpt2 = model_type == "gpt2";
     match name {
@@ -535,7 +558,7 @@ fn gpt2(fields: &Fields) -> Result<Hyper, Fault> {
         output_norm: true,
         norm_bias: true,
         head: if fields.flag("tie_word_embeddings")?.unwrap_or(true) { Head::Tied } else { Head::Own },
-        layers: classic(fields.layers("n_layer")?, heads, head_length, inner, true),
+        layers: early_layers(fields.layers("n_layer")?, heads, head_length, inner, true),
     })
 }
 
@@ -556,12 +579,12 @@ fn encoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
         output_norm: false,
         norm_bias: true,
         head: Head::Pooler,
-        layers: classic(fields.layers("num_hidden_layers")?, heads, head_length, inner, false),
+        layers: early_layers(fields.layers("num_hidden_layers")?, heads, head_length, inner, false),
     })
 }
 
-/// Layers as in the first transformers: equal heads, no gate, a bias everywhere.
-fn classic(layers: usize, heads: u64, head_length: u64, inner: u64, causal: bool) -> Vec<Layer> {
+/// Creates the layers of early transformers: multi-head attention, no gate, biases in all projections.
+fn early_layers(layers: usize, heads: u64, head_length: u64, inner: u64, causal: bool) -> Vec<Layer> {
     let attention = Attention::new(heads, head_length, head_length);
     let attention = Attention { causal, bias: true, output_bias: true, ..attention };
     let feed_forward = FeedForward { gated: false, bias: true, width: Width::Dense(inner) };
@@ -574,7 +597,7 @@ fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
     let deepseek = DEEPSEEK.contains(&model_type);
     let hidden = fields.need("hidden_size")?;
     let layers = fields.layers("num_hidden_layers")?;
-    // The published configurations of Gemma 3 leave these to the defaults of its reference code.
+    // Published Gemma 3 configurations rely on the defaults of the reference code.
     let heads = fields.need_or("num_attention_heads", gemma3.then_some(8))?;
     let kv_heads = match model_type {
         "llama" | "phi3" => Some(heads),
@@ -655,7 +678,7 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
         "qwen2_moe" | "qwen3_moe" => {
             let step = fields.count("decoder_sparse_step")?.unwrap_or(1);
             if step == 0 {
-                return Err(Fault::field("decoder_sparse_step", "must be at least 1, but is 0"));
+                return Err(Fault::field("decoder_sparse_step", "expected at least 1, found 0"));
             }
             if !(index + 1).is_multiple_of(step) || always_dense.contains(&index) {
                 return dense();
@@ -677,7 +700,7 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
             let Some(count) = fields.count("n_routed_experts")? else { return dense() };
             let frequency = fields.count("moe_layer_freq")?.unwrap_or(1);
             if frequency == 0 {
-                return Err(Fault::field("moe_layer_freq", "must be at least 1, but is 0"));
+                return Err(Fault::field("moe_layer_freq", "expected at least 1, found 0"));
             }
             let leading = fields.count("first_k_dense_replace")?.unwrap_or(0);
             if index < leading || !index.is_multiple_of(frequency) {
@@ -698,8 +721,8 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
     Ok(Width::Experts(experts))
 }
 
-/// Each layer's window. The fields have grown over time: `layer_types` says it layer by layer, before
-/// it there were a pattern and, for some families, a rule that only their code knows.
+/// Returns the sliding window of each layer, from `layer_types` or, in older files, from a pattern or a
+/// rule of the family.
 fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Option<u64>>, Fault> {
     let gemma3 = matches!(model_type, "gemma3" | "gemma3_text");
     let default = match model_type {
@@ -707,7 +730,7 @@ fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Optio
         _ => gemma3.then_some(4096),
     };
     let window = fields.count("sliding_window")?.or(default).filter(|window| *window > 0);
-    // Qwen states a window and whether it is used at all.
+    // Qwen declares windows that are off by default.
     let off = model_type.starts_with("qwen") && !fields.flag("use_sliding_window")?.unwrap_or(false);
     let Some(window) = window.filter(|_| !off) else { return Ok(vec![None; layers]) };
 
@@ -718,14 +741,15 @@ fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Optio
                 Some("sliding_attention") => Ok(true),
                 Some("full_attention") => Ok(false),
                 _ => {
-                    let what = format!("{kind} is neither \"sliding_attention\" nor \"full_attention\"");
-                    Err(Fault::field("layer_types", what))
+                    let message =
+                        format!("expected \"sliding_attention\" or \"full_attention\", found {kind}");
+                    Err(Fault::field("layer_types", message))
                 }
             })
             .collect::<Result<_, _>>()?,
         Some(Value::Array(types)) => {
-            let what = format!("has {} elements for {layers} layers", types.len());
-            return Err(Fault::field("layer_types", what));
+            let message = format!("expected an element per layer ({layers}), found {}", types.len());
+            return Err(Fault::field("layer_types", message));
         }
         Some(Value::Null) | None => {
             let pattern = fields.count("sliding_window_pattern")?.or(match model_type {
@@ -745,7 +769,7 @@ fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Optio
                 })
                 .collect()
         }
-        Some(_) => return Err(Fault::field("layer_types", "must be an array")),
+        Some(_) => return Err(Fault::field("layer_types", "expected an array")),
     };
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
 }
@@ -754,18 +778,18 @@ fn divide(hidden: u64, heads: u64, heads_field: &str, hidden_field: &str) -> Res
     if heads > 0 && hidden.is_multiple_of(heads) {
         Ok(hidden / heads)
     } else {
-        let what = format!("{heads} heads do not divide {hidden_field} {hidden}");
-        Err(Fault::field(heads_field, what))
+        let message = format!("expected a divisor of {hidden_field} {hidden}, found {heads}");
+        Err(Fault::field(heads_field, message))
     }
 }
 
-/// The fields of one object.
+/// Fields of a JSON object.
 struct Fields<'a> {
     map: &'a Map<String, Value>,
 }
 
 impl<'a> Fields<'a> {
-    /// A field, also where a family keeps those of attention and of feed-forward in objects of their own.
+    /// Looks up a field, also in the nested objects for attention and feed-forward blocks.
     fn get(&self, name: &str) -> Option<&'a Value> {
         let inner = |object: &&str| self.map.get(*object)?.as_object()?.get(name);
         let found = self.map.get(name).or_else(|| ["attn_config", "ffn_config"].iter().find_map(inner));
@@ -773,14 +797,14 @@ impl<'a> Fields<'a> {
     }
 
     fn missing(&self, name: &str) -> Fault {
-        Fault::field(name, "is missing")
+        Fault::field(name, "missing")
     }
 
     fn count(&self, name: &str) -> Result<Option<u64>, Fault> {
         self.get(name).map(|value| number(name, value)).transpose()
     }
 
-    /// The first of these names that has a number.
+    /// Returns the number of the first field that is present.
     fn any(&self, names: &[&str]) -> Result<Option<u64>, Fault> {
         names.iter().find_map(|name| self.count(name).transpose()).transpose()
     }
@@ -793,12 +817,12 @@ impl<'a> Fields<'a> {
         self.count(name)?.or(default).ok_or_else(|| self.missing(name))
     }
 
-    /// A number of layers, small enough to make a list of.
+    /// Returns a number of layers, at most [`MAX_LAYERS`].
     fn layers(&self, name: &str) -> Result<usize, Fault> {
         match self.need(name)? {
-            layers @ 1..=MOST_LAYERS => Ok(layers as usize),
+            layers @ 1..=MAX_LAYERS => Ok(layers as usize),
             layers => {
-                Err(Fault::field(name, format!("must be between 1 and {MOST_LAYERS}, but is {layers}")))
+                Err(Fault::field(name, format!("out of range: expected 1 to {MAX_LAYERS}, found {layers}")))
             }
         }
     }
@@ -807,7 +831,7 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(values)) => values.iter().map(|value| number(name, value)).collect(),
-            Some(_) => Err(Fault::field(name, "must be an array of whole numbers")),
+            Some(_) => Err(Fault::field(name, "expected an array of integers")),
         }
     }
 
@@ -815,7 +839,7 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(other) => Err(Fault::field(name, format!("must be true or false, but is {}", short(other)))),
+            Some(other) => Err(Fault::field(name, format!("expected a boolean, found {}", describe(other)))),
         }
     }
 
@@ -823,18 +847,18 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(Fault::field(name, format!("must be a string, but is {}", short(other)))),
+            Some(other) => Err(Fault::field(name, format!("expected a string, found {}", describe(other)))),
         }
     }
 }
 
 fn number(name: &str, value: &Value) -> Result<u64, Fault> {
     value.as_u64().ok_or_else(|| {
-        Fault::field(name, format!("must be a whole number, zero or more, but is {}", short(value)))
+        Fault::field(name, format!("expected a non-negative integer, found {}", describe(value)))
     })
 }
 
-fn short(value: &Value) -> String {
+fn describe(value: &Value) -> String {
     match value {
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
