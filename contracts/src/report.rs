@@ -86,9 +86,7 @@ impl Rule {
             Rule::Formula => "Formulas parse, their names exist, and equations are not cyclic.",
             Rule::Classifier => "Every case of a classifier is reachable, and the cases are exhaustive.",
             Rule::Profile => "Profiles are complete and meet the rules of their table.",
-            Rule::Dependency => {
-                "Dependencies exist, are valid and have a matching version."
-            }
+            Rule::Dependency => "Dependencies exist, are valid and have a matching version.",
             Rule::Obligation => "Obligations are proven, or tested if the contract accepts tests.",
             Rule::Unused => "Every declared quantity and exception is used.",
         }

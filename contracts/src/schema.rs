@@ -74,7 +74,11 @@ const DOC: Key = key("doc", Shape::Text, "description for the generated document
 pub const CONTRACT: &[Key] = &[
     required("metadata", Shape::Section(METADATA), "id, version and description of the contract"),
     key("quantities", Shape::Named(QUANTITY), "the inputs of the model"),
-    key("requires", Shape::Formulas, "relations between inputs that always hold, such as `arrival < service`"),
+    key(
+        "requires",
+        Shape::Formulas,
+        "relations between inputs that always hold, such as `arrival < service`",
+    ),
     key("equations", Shape::Named(EQUATION), "the formulas computed from the inputs"),
     key("classifiers", Shape::Named(CLASSIFIER), "ordered choices between named cases"),
     key("profiles", Shape::Named(TABLE), "typed tables, for example of devices, formats or models"),
