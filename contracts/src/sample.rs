@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn special_values_are_the_limits_their_neighbours_and_round_numbers() {
+    fn special_values_are_limits_their_neighbors_and_round_numbers() {
         assert_eq!(special(&domain("{1, 2, 4}")), [1.0, 2.0, 4.0]);
         assert_eq!(special(&domain("integer [2, 9]")), [2.0, 9.0, 3.0, 7.0, 8.0]);
         let values = special(&domain("[-0.5, 0.5]"));
