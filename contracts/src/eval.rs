@@ -181,7 +181,7 @@ impl std::fmt::Display for OutOfDomain {
         let outside = (self.outside.iter()).map(|Outside { quantity, value, domain }| {
             format!("{quantity} = {value} is outside its domain {domain}")
         });
-        let unmet = self.unmet.iter().map(|text| format!("the requirement {text} is not met"));
+        let unmet = self.unmet.iter().map(|text| format!("the inputs violate the requirement {text}"));
         f.write_str(&outside.chain(unmet).collect::<Vec<_>>().join("; "))
     }
 }

@@ -5,7 +5,12 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-create_exception!(roofline, Error, PyValueError, "Invalid arguments or input; the message is that of the program.");
+create_exception!(
+    roofline,
+    Error,
+    PyValueError,
+    "Invalid arguments or input; the message is that of the program."
+);
 
 /// The extension module.
 #[pymodule]

@@ -964,7 +964,7 @@ fn out_of_domain(quantities: usize, met: &[TokenStream]) -> TokenStream {
                     between = "; ";
                 }
                 for text in self.unmet() {
-                    ::core::write!(f, "{between}the requirement {text} is not met")?;
+                    ::core::write!(f, "{between}the inputs violate the requirement {text}")?;
                     between = "; ";
                 }
                 ::core::result::Result::Ok(())
