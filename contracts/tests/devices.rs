@@ -138,5 +138,5 @@ fn wrong_figures_are_detected_or_listed_with_a_reason() {
     assert_eq!((caught, refused.len()), (97, 110));
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide-device.md");
     let guide = std::fs::read_to_string(guide).expect("the guide is there");
-    assert!(guide.contains(&format!("The rules refuse {caught} of {} such figures", refused.len())));
+    assert!(guide.contains(&format!("The rules reject {caught} of {} such figures", refused.len())));
 }

@@ -9,7 +9,7 @@ use roofline_contracts::library::built_in;
 
 /// The first contract of the README, with the corrected unit.
 const OWN: &str = "\
-metadata: {version: 1.0.0, description: How long one pass over the weights takes}
+metadata: {version: 1.0.0, description: Time of one pass over the weights}
 quantities:
   weights: {unit: GB, domain: '[0.001, 1e5]'}
   bandwidth: {unit: GB/s, domain: '[1, 1e5]'}
