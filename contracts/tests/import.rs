@@ -144,11 +144,11 @@ fn heads_calls_bars_bands_and_monotonicity_become_formal() {
 #[test]
 fn files_in_other_formats_are_rejected() {
     for (text, why) in [
-        ("version: 1\nbindings: [{contract: a}]", "a registry or another file"),
-        ("{}", "here is nothing"),
-        ("metadata: {version: 1.0.0}\nquantities: {a: {unit: s}}", "of this language already"),
-        ("equations: {a: {formula: a = 1, unit: s}}", "of this language already"),
-        ("equations: {}\nobligations: []", "of this language already"),
+        ("version: 1\nbindings: [{contract: a}]", "not a published contract"),
+        ("{}", "found nothing"),
+        ("metadata: {version: 1.0.0}\nquantities: {a: {unit: s}}", "belongs to the contract language"),
+        ("equations: {a: {formula: a = 1, unit: s}}", "belongs to the contract language"),
+        ("equations: {}\nobligations: []", "belongs to the contract language"),
     ] {
         let refused = import(&Source::from_bytes("x.yaml", text.into()).expect("text")).expect_err(text);
         assert!(refused[0].message.contains(why), "{text}: {}", refused[0].message);
