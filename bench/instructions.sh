@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the instruction counts of generated functions and hand-written ones with callgrind.
+# Compares the instruction counts of generated functions and handwritten ones with callgrind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "instructions: not run (valgrind not found)"; exit 0; }
@@ -10,8 +10,8 @@ count() {
 }
 generated=$(count generated)
 typed=$(count typed)
-written=$(count written)
-awk -v a="$generated" -v b="$written" -v t="$typed" 'BEGIN {
-  printf "generated: %d instructions, hand-written: %d, difference per call: %+.3f\n", a, b, (a - b) / 1e6
+handwritten=$(count handwritten)
+awk -v a="$generated" -v b="$handwritten" -v t="$typed" 'BEGIN {
+  printf "generated: %d instructions, handwritten: %d, difference per call: %+.3f\n", a, b, (a - b) / 1e6
   printf "typed: %d instructions, difference per call to untyped: %+.3f\n", t, (t - a) / 1e6
 }'

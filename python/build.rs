@@ -1,4 +1,4 @@
-//! macOS links an extension module only if it is told that Python brings the rest.
+//! Linker arguments for macOS, where the symbols of Python are resolved at load time.
 
 fn main() {
     pyo3_build_config::add_extension_module_link_args();

@@ -1,5 +1,5 @@
-//! Writes `graphs.rs`: for each equation of the small contracts a property that its function, which is made from the
-//! syntax tree, gives the bits that the graph of operations gives, which the proofs and the interpreter read.
+//! Writes `translation.rs`: for each equation of the small contracts, a property that its generated function, which is derived
+//! from the syntax tree, is bit-identical to its graph, which proofs and the interpreter use.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +11,12 @@ use roofline_contracts::graph::{Graph, Id, Op};
 use roofline_contracts::library::built_in;
 use roofline_contracts::range::ranges;
 
-/// The small contracts, and the modules of this crate that they become.
+/// The small contracts and their modules in this crate.
 const CONTRACTS: [(&str, &str); 2] =
     [("roofline-model-v1.yaml", "roofline_model"), ("quantization-v1.yaml", "quantization")];
 
-/// More rounded products than these are never seen to be the same; tests at random points compare those.
-const MOST_PRODUCTS: usize = 2;
+/// Maximum number of rounded products that a model checker can prove equal; tests cover larger equations at random points.
+const MAX_PRODUCTS: usize = 2;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -29,20 +29,19 @@ fn main() {
                 properties += &property;
                 let _ = writeln!(
                     driven,
-                    "    {module}_{}_is_its_graph unwind 4;",
+                    "    {module}_{}_matches_its_graph unwind 4;",
                     contract.equations[equation].name
                 );
             }
         }
     }
-    let directory = std::env::var("OUT_DIR").expect("cargo says where to write");
+    let directory = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let text = format!("{properties}drive! {{\n{driven}}}\n");
-    std::fs::write(std::path::Path::new(&directory).join("graphs.rs"), text)
+    std::fs::write(std::path::Path::new(&directory).join("translation.rs"), text)
         .expect("the file can be written");
 }
 
-/// The property of one equation; none where a loop, a cast or too many products would stop a model checker, or where the
-/// equation is a constant.
+/// The property of an equation; none if it is a constant, or if loops, casts or too many products exceed a model checker.
 fn property(contract: &Contract, index: usize, module: &str) -> Option<String> {
     let equation = &contract.equations[index];
     let expression = &equation.expression;
@@ -59,7 +58,7 @@ fn property(contract: &Contract, index: usize, module: &str) -> Option<String> {
     let mut graph = Graph::default();
     let mut values = BTreeMap::new();
     let mut text = format!(
-        "/// `{name}` of {id} gives the bits of its graph.\npub fn {module}_{name}_is_its_graph<V: Values>(values: &mut V) {{\n",
+        "/// `{name}` of {id} is bit-identical to its graph.\npub fn {module}_{name}_matches_its_graph<V: Values>(values: &mut V) {{\n",
         name = equation.name,
         id = contract.metadata.id,
     );
@@ -89,7 +88,7 @@ fn property(contract: &Contract, index: usize, module: &str) -> Option<String> {
     };
     let root = lowering.lower(&expression.formula);
     let products = |id: &&Id| matches!(graph.op(**id), Op::Mul(..) | Op::Div(..));
-    if graph.cone(&[root], usize::MAX)?.iter().filter(products).count() > MOST_PRODUCTS {
+    if graph.cone(&[root], usize::MAX)?.iter().filter(products).count() > MAX_PRODUCTS {
         return None;
     }
     let names: Vec<&str> = expression.operands.iter().map(|(name, _)| name.as_str()).collect();
@@ -99,7 +98,7 @@ fn property(contract: &Contract, index: usize, module: &str) -> Option<String> {
     }
     let _ = writeln!(
         text,
-        "    values.cover(function.is_finite());\n    assert!(function.to_bits() == n{}.to_bits(), \"`{}` of {} is not its graph\");\n}}",
+        "    values.cover(function.is_finite());\n    assert!(function.to_bits() == n{}.to_bits(), \"`{}` of {} differs from its graph\");\n}}",
         root.index(),
         equation.name,
         contract.metadata.id,
@@ -107,7 +106,7 @@ fn property(contract: &Contract, index: usize, module: &str) -> Option<String> {
     Some(text)
 }
 
-/// One operation in Rust.
+/// An operation in Rust.
 fn operation(op: Op, names: &[&str]) -> Option<String> {
     let binary = |a: Id, symbol: &str, b: Id| format!("n{} {symbol} n{}", a.index(), b.index());
     let choice = |a: Id, symbol: &str, b: Id| {

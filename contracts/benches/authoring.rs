@@ -1,4 +1,4 @@
-//! How long the files of a large repository take: 1,000 contracts laid out, and 1,000 compiled with their proofs.
+//! Time to format 1,000 contracts, and to compile them with proofs:
 //! `cargo bench -p roofline-contracts --features authoring --bench authoring`
 
 mod timing;
@@ -14,7 +14,7 @@ use timing::Times;
 const CONTRACTS: usize = 1_000;
 const TURNS: usize = 7;
 
-/// The smallest of the shipped models of a machine, each time under another name.
+/// Copies of the smallest shipped machine model under different names.
 fn contracts() -> Vec<Source> {
     let text = built_in("roofline-model-v1").expect("built in").text;
     let named = |index: usize| {
@@ -41,7 +41,7 @@ fn main() {
             black_box(format(source).expect("a contract"));
         }
     });
-    measure("check, dependencies and proofs included", || {
+    measure("check, with dependencies and proofs", || {
         let mut compiler = Compiler::default();
         for source in &contracts {
             assert!(compiler.compile_in(source.clone(), None).contract.is_some());

@@ -1,4 +1,4 @@
-//! How long the checker takes on the certificates of every shipped contract, and how long finding those takes: the macro does both.
+//! Time to check the certificates of every shipped contract, and to find them; the macro does both.
 
 mod timing;
 
@@ -12,7 +12,7 @@ use timing::Times;
 
 const RUNS: usize = 101;
 
-/// The number of steps, those of cases included.
+/// The number of steps, including those in cases.
 fn steps(list: &[Step]) -> usize {
     list.iter().map(|step| 1 + step.cases.iter().map(|case| steps(&case.steps)).sum::<usize>()).sum()
 }

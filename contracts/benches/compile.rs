@@ -1,6 +1,6 @@
-//! How long the compiler takes, and that it grows with the contract: `cargo bench -p roofline-contracts`.
+//! Compile time, and its growth with the size of the contract: `cargo bench -p roofline-contracts`.
 //!
-//! Prints medians and the spread of repeated runs; nothing is asserted, because machines are noisy.
+//! Prints medians and the spread of repeated runs; nothing is asserted, because timings are noisy.
 
 mod timing;
 
@@ -14,7 +14,7 @@ use timing::Times;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A contract with this many equations in chains of ten.
+/// A contract with `equations` equations in chains of ten.
 fn generated(equations: usize) -> String {
     let mut text = String::from("metadata: {version: 1.0.0, description: generated}\nquantities:\n");
     for i in 0..10 {
@@ -49,7 +49,7 @@ fn main() {
         let contract = compile(source.clone()).contract.expect("valid");
         std::hint::black_box(emit::rust::items(&contract, &[]));
     });
-    measure("all shipped contracts: compile, proofs included", 21, || {
+    measure("all shipped contracts: compile, with proofs", 21, || {
         for (file, _) in library::BUILT_IN {
             std::hint::black_box(compile(library::built_in(file).expect("built in")));
         }
@@ -65,7 +65,7 @@ fn main() {
         if let Some(before) = before.replace(now) {
             println!(
                 "{:<58} {:>9.1}x",
-                "ten times the equations cost",
+                "ten times the equations take",
                 now.as_secs_f64() / before.as_secs_f64()
             );
         }

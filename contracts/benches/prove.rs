@@ -1,4 +1,4 @@
-//! Time to judge every obligation: of each shipped contract, and of chains of equations of growing length.
+//! Time to prove every obligation of each shipped contract, and of chains of equations of growing length.
 
 mod timing;
 
@@ -17,7 +17,7 @@ fn contract(name: &str, text: &str) -> Option<Contract> {
     check_in(Source::from_bytes(name, text.as_bytes().to_vec()).ok()?, None).contract
 }
 
-/// A contract whose equations stand on each other, with three obligations for each.
+/// A contract with a chain of equations and three obligations per equation.
 fn chain(equations: usize) -> String {
     let mut text = String::from(
         "metadata: {version: 1.0.0, description: a chain}\nquantities:\n  x: {unit: '1', domain: '[1, 2]'}\nequations:\n  e0: {formula: x, unit: '1'}\n",
@@ -58,7 +58,7 @@ fn main() {
     for equations in [250, 500, 1000, 2000] {
         match contract("chain.yaml", &chain(equations)) {
             Some(contract) => report(&format!("chain of {equations}"), &contract),
-            None => println!("chain of {equations}: not a valid contract"),
+            None => println!("chain of {equations}: invalid contract"),
         }
     }
 }

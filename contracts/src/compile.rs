@@ -23,7 +23,7 @@ pub struct Compiled {
     pub diagnostics: Vec<Diagnostic>,
     /// The source, for rendering diagnostics.
     pub source: Source,
-    /// The files of the contracts it depends on; the built-in ones have none.
+    /// The files of its dependencies; built-in contracts have none.
     pub files: Vec<PathBuf>,
     /// One proof per obligation; empty if proofs did not run.
     pub proofs: Vec<Proof>,
@@ -41,7 +41,7 @@ impl Compiled {
         self.proofs.iter().any(|proof| !proof.verdict.acceptable())
     }
 
-    /// Proves every obligation and writes the verdicts down.
+    /// Proves every obligation and records the verdicts.
     fn prove(&mut self) {
         let Some(mut contract) = self.contract.take() else { return };
         self.proofs = certify::judge(&contract);
@@ -57,9 +57,8 @@ impl Compiled {
     }
 }
 
-/// Compiles a contract: reads it, checks names, units and domains, and proves every obligation. Collects every
-/// error; an obligation that is false or undecided is one. What it depends on is looked for among the built-in
-/// contracts.
+/// Compiles a contract: reads it, checks names, units and domains, and proves every obligation. Collects all
+/// errors, including refuted and undecided obligations. Dependencies are searched among the built-in contracts.
 pub fn compile(source: Source) -> Compiled {
     compile_in(source, None)
 }
@@ -69,14 +68,14 @@ pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
     Compiler::default().compile_in(source, directory)
 }
 
-/// Compiles one contract after the other, and the built-in contracts that they depend on only once.
+/// Compiles several contracts; shared built-in dependencies are compiled only once.
 #[derive(Debug, Default)]
 pub struct Compiler {
     built_in: BTreeMap<String, Arc<Contract>>,
 }
 
 impl Compiler {
-    /// As [`compile_in`].
+    /// Like the function [`compile_in`].
     pub fn compile_in(&mut self, source: Source, directory: Option<&Path>) -> Compiled {
         let find = |file: &str| library::find(file, directory);
         let mut loader = Loader::new(&find);
@@ -88,7 +87,7 @@ impl Compiler {
     }
 }
 
-/// The first half of [`compile_in`]: everything but the proofs.
+/// Like [`compile_in`], without the proofs.
 pub fn check_in(source: Source, directory: Option<&Path>) -> Compiled {
     check_from(source, &|file| library::find(file, directory))
 }
@@ -148,25 +147,25 @@ struct Loader<'a> {
     open: Vec<String>,
     /// None for one with errors, which have been reported.
     known: BTreeMap<String, Option<Arc<Contract>>>,
-    /// Contracts from an earlier compilation that rest on no file, so that they are the same in this one.
+    /// Contracts of earlier compilations that depend on no file, so that they cannot have changed.
     cached: BTreeMap<String, Arc<Contract>>,
     /// The version requirement for each contract, and the contract that states it.
     requirements: BTreeMap<String, (VersionReq, String)>,
-    /// Obligations are proven, also those of the dependencies.
+    /// Whether the obligations of dependencies are proven too.
     proves: bool,
-    /// The files that were read.
+    /// The files read so far.
     files: Vec<PathBuf>,
 }
 
 impl<'a> Loader<'a> {
-    /// Looks for contracts where `find` does.
+    /// Loads dependencies located by `find`.
     fn new(find: Find<'a>) -> Self {
         let (open, files) = (Vec::new(), Vec::new());
         let (known, cached, requirements) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Loader { find, open, known, cached, requirements, proves: false, files }
     }
 
-    /// Takes contracts, and those they depend on, as they are.
+    /// Adds compiled contracts and their dependencies.
     fn insert_known(&mut self, contracts: &[Arc<Contract>]) {
         for contract in contracts {
             self.known.insert(contract.metadata.id.clone(), Some(contract.clone()));
@@ -174,7 +173,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The contracts that `depends_on` of the contract `id` asks for. Errors go to the report.
+    /// Loads the contracts in `depends_on` of the contract `id`. Errors go to the report.
     fn load(&mut self, id: &str, wanted: &[&Text], report: &mut Report) -> Vec<Arc<Contract>> {
         self.open.push(id.to_owned());
         let mut found: Vec<Arc<Contract>> = Vec::new();
@@ -224,7 +223,7 @@ impl<'a> Loader<'a> {
             return Err(diagnostic(format!("dependencies are nested deeper than {MAX_DEPTH} contracts")));
         }
         if !self.known.contains_key(name) {
-            // A second contract that asks for one with errors need not repeat them.
+            // The errors were reported for the first contract that depends on this one.
             self.known.insert(name.to_owned(), None);
             let contract = self.compile(name, &diagnostic)?;
             self.known.insert(name.to_owned(), Some(contract));

@@ -1,4 +1,4 @@
-//! Conditions over named values, some of which may be absent: the rules of profile tables, and gates on results.
+//! Conditions over named values, some of which may be absent: rules of profile tables and conditions on results.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,17 +13,17 @@ use crate::source::Source;
 use crate::types::{self, Place, Scope, Type};
 use crate::unit::Unit;
 
-/// A condition on results, in the grammar of contracts. A bare number is in the unit of what it is compared with, and
-/// units of one dimension are converted.
+/// A condition on results, in the grammar of contracts. A bare number takes the unit of the value it is compared with,
+/// and units of the same dimension are converted.
 #[derive(Clone, Debug)]
 pub struct Condition {
     formula: Formula,
-    /// The unit that the value of each node is in; none for a bare number and what is no number.
+    /// The unit of each node's value; none for bare numbers and for values that are not numbers.
     units: Vec<Option<Unit>>,
 }
 
 impl Condition {
-    /// Parses a condition over these names. The error is rendered, with the place.
+    /// Parses a condition over these names. The error is rendered, with its place in the text.
     pub fn parse(text: &str, names: &Scope) -> Result<Condition, String> {
         let source =
             Source::from_bytes("condition", text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
@@ -59,19 +59,19 @@ impl Condition {
         self
     }
 
-    /// The names that it mentions.
+    /// The names in the condition.
     pub fn names(&self) -> Vec<&str> {
         self.formula.names()
     }
 
-    /// Evaluates the condition; `None` if a deciding value is absent. Numbers are in the units it was parsed with.
+    /// Evaluates the condition; `None` if a deciding value is absent. Numbers are in the units of the scope it was parsed in.
     pub fn holds<'a>(&'a self, values: &BTreeMap<&str, Value<'a>>) -> Option<bool> {
         let value = |name: &str| values.get(name).cloned().unwrap_or(Value::Absent);
         truth(&self.formula, &self.units, value)
     }
 }
 
-/// A value that a name of a condition has.
+/// The value of a name in a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A number.
@@ -109,10 +109,10 @@ fn converted<'a>(value: &Value<'a>, from: Option<Unit>, to: Option<Unit>) -> Val
     }
 }
 
-/// Without `units` every number is in the unit that the others have.
+/// If `units` is empty, all numbers are in consistent units.
 fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> Value<'a>) -> Option<bool> {
     let unit = |id: usize| units.get(id).copied().flatten();
-    // The first of these that has a unit decides for all.
+    // All of these are converted to the unit of the first that has one.
     let common = |operands: &[usize]| operands.iter().find_map(|&id| unit(id));
     let mut known: Vec<Value<'_>> = Vec::with_capacity(rule.nodes.len());
     for node in &rule.nodes {
@@ -137,7 +137,7 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
             Kind::Binary(operator, a, b) => match (operator, &known[*a], &known[*b]) {
                 (Binary::Equal, Value::Text(a), Value::Text(b)) => Value::Truth(a == b),
                 (Binary::NotEqual, Value::Text(a), Value::Text(b)) => Value::Truth(a != b),
-                // One side can decide.
+                // One known side may decide.
                 (Binary::And, Value::Truth(false), _) | (Binary::And, _, Value::Truth(false)) => {
                     Value::Truth(false)
                 }
@@ -162,7 +162,7 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
             Kind::Number { .. } | Kind::Negate(_) | Kind::Not(_) | Kind::Power(..) | Kind::Call(..) => {
                 computed(&node.kind, &known, |id| known[id].clone())
             }
-            // The type checker keeps these out of rules.
+            // The type checker rejects these in rules.
             Kind::Within(..) | Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } | Kind::Sum(_) => {
                 Value::Absent
             }
@@ -175,15 +175,15 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
     }
 }
 
-/// One operation on known values, lowered and interpreted as those of a contract are; absent if an operand is. `value` is
-/// that of an operand, in the unit that the operation takes.
+/// One operation on known values, lowered and interpreted like those of a contract; absent if an operand is absent. `value`
+/// returns an operand in the unit that the operation expects.
 fn computed<'a>(kind: &Kind, known: &[Value<'a>], value: impl Fn(usize) -> Value<'a>) -> Value<'static> {
     let operands = match kind {
         Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) => vec![*a],
         Kind::Binary(_, a, b) => vec![*a, *b],
         Kind::Call(_, arguments) => arguments.clone(),
         Kind::Number { value, .. } => return Value::Number(*value),
-        // These are no operations on known values.
+        // These are not operations on known values.
         Kind::Name(_)
         | Kind::Quote(_)
         | Kind::If(..)
@@ -194,7 +194,7 @@ fn computed<'a>(kind: &Kind, known: &[Value<'a>], value: impl Fn(usize) -> Value
         | Kind::Monotone { .. } => return Value::Absent,
     };
     let (mut graph, none) = (Graph::default(), BTreeMap::new());
-    // Only the places of operands are looked at.
+    // Only the positions of the operands matter.
     let mut ids = vec![graph.add(Op::Bool(false)); known.len()];
     for operand in operands {
         ids[operand] = match value(operand) {
@@ -248,7 +248,7 @@ mod tests {
         )
     }
 
-    /// A model of 13 GB on a device of 16 GB that makes 40 tokens a second.
+    /// A model of 13 GB on a device of 16 GB that generates 40 tokens per second.
     fn on_device(text: &str) -> Result<Option<bool>, String> {
         let number = |unit| Meaning::Number(Unit::parse(unit).unwrap());
         check_in(
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_is_true_false_or_open() {
+    fn a_condition_is_true_false_or_unknown() {
         assert_eq!(check("rate >= 30 and bound == \"Memory\""), Ok(Some(true)));
         assert_eq!(check("rate > 2 * 20"), Ok(Some(false)));
         assert_eq!(check("energy < 1"), Ok(None));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operator_means_what_it_means_in_a_contract() {
+    fn every_operator_evaluates_as_in_a_contract() {
         for yes in [
             "rate == 33.5",
             "not rate != 33.5",
@@ -356,7 +356,7 @@ mod tests {
     fn zeros_of_both_signs_compare_as_in_a_contract() {
         let zero = |name, value| (name, Meaning::Number(Unit::ONE), Value::Number(value));
         let zeros = || vec![zero("plus", 0.0), zero("minus", -0.0)];
-        // As `if a < b { a } else { b }`: of equal ones the second, whose sign the reciprocal shows.
+        // Like `if a < b { a } else { b }`: the second of two equal values, whose sign the reciprocal shows.
         for (text, expected) in [
             ("1 / min(plus, minus) < 0", true),
             ("1 / min(minus, plus) > 0", true),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_condition_says_why() {
+    fn invalid_conditions_are_errors() {
         for (text, expected) in [
             ("rates >= 30", "condition:1:1: error: unknown name `rates`"),
             ("rate", "condition:1:1: error: the expression must be a condition"),

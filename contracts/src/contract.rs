@@ -20,13 +20,13 @@ pub struct Contract {
     pub metadata: Metadata,
     /// The contracts it depends on.
     pub dependencies: Vec<Arc<Contract>>,
-    /// The inputs; its own first, then those it takes from its dependencies.
+    /// The inputs: its own first, then those imported from dependencies.
     pub quantities: Vec<Quantity>,
-    /// Requirements on the inputs; its own first, then those of imported quantities.
+    /// Requirements on the inputs: its own first, then those of imported quantities.
     pub requires: Vec<Requirement>,
-    /// The equations in the order of the file, then those it takes from its dependencies.
+    /// The equations: its own in the order of the file, then imported ones.
     pub equations: Vec<Equation>,
-    /// Positions in `equations`, such that each comes after those it uses.
+    /// Positions in `equations` in an order in which each equation follows those it uses.
     pub order: Vec<usize>,
     /// The classifiers.
     pub classifiers: Vec<Classifier>,
@@ -36,7 +36,7 @@ pub struct Contract {
     pub recommendations: Vec<Recommendation>,
     /// The claims to prove.
     pub obligations: Vec<Obligation>,
-    /// Statements that nothing checks; their verdict is [informal](Verdict::Informal).
+    /// Unchecked statements; their verdict is [informal](Verdict::Informal).
     pub informal: Vec<Informal>,
     /// The expression graph that all formulas share.
     pub graph: Graph,
@@ -45,7 +45,7 @@ pub struct Contract {
 /// The metadata of a contract.
 #[derive(Clone, Debug)]
 pub struct Metadata {
-    /// The name; the file's stem unless the contract says otherwise.
+    /// The name; defaults to the file stem.
     pub id: String,
     /// A semantic version.
     pub version: semver::Version,
@@ -72,7 +72,7 @@ pub struct Quantity {
     pub default: Option<f64>,
     /// The documentation; empty for none.
     pub doc: String,
-    /// The contract it was taken from; none for this one's own.
+    /// The contract it was imported from; none for its own.
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
@@ -96,7 +96,7 @@ impl Quantity {
 pub struct Requirement {
     /// The condition, over quantities only.
     pub expression: Expression,
-    /// The contract it was taken from; none for this one's own.
+    /// The contract it was imported from; none for its own.
     pub origin: Option<String>,
 }
 
@@ -109,13 +109,13 @@ pub enum Operand {
     Equation(usize),
 }
 
-/// An expression: as it was written, and as it is computed.
+/// An expression: its syntax tree and its node in the graph.
 #[derive(Clone, Debug)]
 pub struct Expression {
     /// The syntax tree.
     pub formula: Formula,
-    /// The names it mentions and what they are: quantities, then equations, each in the order of the contract that
-    /// the expression was written in.
+    /// The names in it and their meaning: quantities, then equations, each in the order of the contract that
+    /// defines the expression.
     pub operands: Vec<(String, Operand)>,
     /// The node in the graph.
     pub id: Id,
@@ -136,13 +136,13 @@ pub struct Equation {
     pub bounds: Option<String>,
     /// The documentation; empty for none.
     pub doc: String,
-    /// The contract it was taken from; none for this one's own.
+    /// The contract it was imported from; none for its own.
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
 }
 
-/// An ordered choice.
+/// An ordered choice between named cases.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     /// Its name.
@@ -153,7 +153,7 @@ pub struct Classifier {
     pub operands: Vec<(String, Operand)>,
     /// The documentation; empty for none.
     pub doc: String,
-    /// The contract it was taken from; none for this one's own.
+    /// The contract it was imported from; none for its own.
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
@@ -166,7 +166,7 @@ pub struct Case {
     pub variant: String,
     /// The condition; none for `otherwise`.
     pub condition: Option<Expression>,
-    /// The node that tells whether this case is the one chosen.
+    /// The condition node that is true if this case is chosen.
     pub chosen: Id,
     /// The key in the file.
     pub span: Span,
@@ -185,18 +185,18 @@ pub struct Table {
     pub rules: Vec<TableRule>,
     /// The rows.
     pub entries: Vec<Entry>,
-    /// The contract it was taken from; none for this one's own.
+    /// The contract it was imported from; none for its own.
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
 }
 
-/// A condition that every row of a table meets, unless the row says why not.
+/// A condition that every row of a table must satisfy, unless the row lists an exception with its reason.
 #[derive(Clone, Debug)]
 pub struct TableRule {
     /// Its name.
     pub id: String,
-    /// The error it finds.
+    /// The error it detects.
     pub doc: String,
     /// The condition.
     pub check: Formula,
@@ -211,9 +211,9 @@ pub struct Field {
     pub name: String,
     /// The type of its values.
     pub kind: FieldKind,
-    /// An entry may leave it out.
+    /// Whether entries may omit it.
     pub optional: bool,
-    /// The quantity of the same name that it sets, by position.
+    /// The position of the quantity with the same name, which it sets.
     pub quantity: Option<usize>,
     /// The documentation; empty for none.
     pub doc: String,
@@ -228,12 +228,12 @@ pub enum FieldKind {
         unit: Unit,
         /// The unit as the contract writes it.
         unit_text: String,
-        /// The values it may take.
+        /// The allowed values.
         domain: Domain,
     },
     /// A text.
     Text {
-        /// The texts it may be; any if empty.
+        /// The allowed texts; any if empty.
         one_of: Vec<String>,
     },
 }
@@ -245,9 +245,9 @@ pub struct Entry {
     pub name: String,
     /// One value for each field of the table.
     pub values: Vec<Value>,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub source: String,
-    /// The day they were taken, as `YYYY-MM-DD`.
+    /// The day the figures were taken, as `YYYY-MM-DD`.
     pub as_of: String,
     /// The documentation; empty for none.
     pub doc: String,
@@ -258,7 +258,7 @@ pub struct Entry {
 /// A value of a profile entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Left out.
+    /// Omitted.
     Absent,
     /// A number in the field's unit.
     Number(f64),
@@ -269,16 +269,16 @@ pub enum Value {
 /// Urgency of a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Do it first.
+    /// High urgency.
     High,
-    /// Do it next.
+    /// Medium urgency.
     Medium,
-    /// Do it when there is time.
+    /// Low urgency.
     Low,
 }
 
 impl Priority {
-    /// All of them, the most urgent first.
+    /// All priorities, the most urgent first.
     pub const ALL: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
 
     /// The word in a contract.
@@ -291,12 +291,12 @@ impl Priority {
     }
 }
 
-/// Advice and when it applies.
+/// Advice and the condition under which it applies.
 #[derive(Clone, Debug)]
 pub struct Recommendation {
     /// Its name.
     pub name: String,
-    /// When it applies.
+    /// The condition under which it applies.
     pub when: Expression,
     /// Its urgency.
     pub priority: Priority,
@@ -306,7 +306,7 @@ pub struct Recommendation {
     pub span: Span,
 }
 
-/// The kinds of obligation; each fixes the shape that `formal` has.
+/// The kinds of obligation; each fixes the shape of `formal`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ObligationKind {
     /// A comparison of two values.
@@ -324,7 +324,7 @@ pub enum ObligationKind {
 }
 
 impl ObligationKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [ObligationKind; 6] = [
         ObligationKind::Bound,
         ObligationKind::Invariant,
@@ -347,16 +347,16 @@ impl ObligationKind {
     }
 }
 
-/// The claim of an obligation over all values of the domains.
+/// The claim of an obligation about all values of the domains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
     /// The condition is true at every point.
     Always(Id),
-    /// The number never moves against the direction when only the quantity grows.
+    /// The value never moves against the direction as the quantity grows and all else is fixed.
     Monotone {
-        /// The number.
+        /// The node of the value.
         of: Id,
-        /// Never falls, else never rises.
+        /// True for increasing, false for decreasing; both weak.
         increasing: bool,
         /// The quantity, by position.
         quantity: usize,
@@ -365,29 +365,29 @@ pub enum Claim {
     },
 }
 
-/// A statement that nothing checks.
+/// An unchecked statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Informal {
     /// The subject or source; empty for none.
     pub about: String,
     /// The statement.
     pub text: String,
-    /// The reason that it is not formal; empty for none.
+    /// The reason it is not formal; empty for none.
     pub why: String,
 }
 
 /// The result of checking an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// True at every point of the domain: the checker accepts a certificate of it.
+    /// True at every point of the domain: the checker accepted a certificate.
     Proven,
     /// False at a point of the domain.
     Refuted,
-    /// True at every point that was tried, which is all the contract asks for.
+    /// True at every point tried; the contract accepts tests.
     Tested,
-    /// Proven, but about no point that could be found: its premise is never true.
+    /// Proven, but its premise is false at every point tried.
     Vacuous,
-    /// Prose, which nothing checks.
+    /// Prose, not checked.
     Informal,
     /// Neither proven nor refuted.
     Unknown,
@@ -409,7 +409,7 @@ impl Verdict {
         }
     }
 
-    /// A contract with this verdict compiles.
+    /// True if a contract with this verdict compiles.
     pub fn acceptable(self) -> bool {
         !matches!(self, Verdict::Refuted | Verdict::Unknown)
     }
@@ -440,27 +440,27 @@ pub struct Obligation {
     pub kind: ObligationKind,
     /// The documentation; empty for none.
     pub doc: String,
-    /// The claim as it was written.
+    /// The claim as written.
     pub formula: Formula,
-    /// The names it mentions.
+    /// The names in it.
     pub operands: Vec<(String, Operand)>,
     /// The claim in the graph.
     pub claim: Claim,
-    /// Values that stand in for quantities somewhere in the claim: the claim is about points where each of
-    /// them lies in the quantity's domain.
+    /// Values substituted for quantities in the claim: the claim covers points where each of them lies in the
+    /// quantity's domain.
     pub substituted: Vec<(usize, Id)>,
-    /// The requirements with the same quantities replaced: the claim is about points where they hold too.
+    /// The requirements with the same substitutions: the claim covers points where they hold too.
     pub assumed: Vec<Id>,
     /// True at points where the claim is vacuous because its premise is false; none for a claim about every point.
     /// With a substitution, the claim is also vacuous outside the domains.
     pub vacuous_when: Option<Id>,
-    /// A vacuous claim is accepted.
+    /// Whether a vacuous claim is accepted.
     pub vacuous: bool,
     /// The evidence required for the contract to compile.
     pub assurance: Assurance,
     /// The consequence of a failure; empty for none.
     pub if_fails: String,
-    /// The solver for Kani, if not its default.
+    /// The solver for Kani; none for its default.
     pub kani_solver: Option<String>,
     /// Loop bound for Kani.
     pub kani_unwind: Option<u32>,
@@ -491,7 +491,7 @@ impl Contract {
         self.profiles.iter().find(|table| table.name == name)
     }
 
-    /// Every contract it depends on, directly or not, each once and after those it depends on itself.
+    /// All direct and indirect dependencies, each once and after its own dependencies.
     pub fn closure(&self) -> Vec<&Contract> {
         fn visit<'a>(contract: &'a Contract, found: &mut Vec<&'a Contract>) {
             for dependency in &contract.dependencies {
@@ -506,7 +506,7 @@ impl Contract {
         found
     }
 
-    /// The contract that an item was taken from: itself for its own.
+    /// The contract that an item was imported from; this contract for its own items.
     pub fn home(&self, origin: Option<&str>) -> &Contract {
         let of_origin = |origin| self.closure().into_iter().find(|known| known.metadata.id == origin);
         origin.and_then(of_origin).unwrap_or(self)

@@ -1,4 +1,4 @@
-//! Domains: the set of f64 values a quantity may take, always finite and never empty.
+//! Domains: sets of f64 values that quantities may take, always finite and never empty.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::source::Text;
 /// The largest integer up to which every integer is an f64.
 pub const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// The values a quantity may take.
+/// The allowed values of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
-    /// Whole numbers only.
+    /// Whether the values are integers.
     pub integer: bool,
     /// The smallest value in the domain.
     pub low: f64,
@@ -58,14 +58,14 @@ impl DomainError {
 }
 
 impl Domain {
-    /// The numbers of named cases, from 0.
+    /// The indices of named cases, from 0.
     pub fn cases(names: &[String]) -> Domain {
         let set: Vec<f64> = (0..names.len()).map(|index| index as f64).collect();
         let (low, high) = (0.0, set.last().copied().unwrap_or(0.0));
         Domain { integer: true, low, high, set, text: format!("one of {}", names.join(", ")) }
     }
 
-    /// Every value is a whole number.
+    /// True if every value is an integer.
     pub fn is_whole(&self) -> bool {
         self.integer || !self.set.is_empty() && self.set.iter().all(|value| value % 1.0 == 0.0)
     }
@@ -80,13 +80,13 @@ impl Domain {
 
     /// True if the domain contains all of these values.
     pub fn contains_all(&self, values: &[f64]) -> bool {
-        // Without a branch for each value.
+        // Avoids a branch per value.
         let within =
             values.iter().fold(true, |all, value| all & (self.low <= *value) & (*value <= self.high));
         within && ((self.set.is_empty() && !self.integer) || values.iter().all(|value| self.contains(*value)))
     }
 
-    /// True if both contain the same values, independent of their spelling.
+    /// True if both domains contain the same values, however they are written.
     pub fn same_values(&self, other: &Domain) -> bool {
         (self.integer, self.low, self.high, &self.set) == (other.integer, other.low, other.high, &other.set)
     }
@@ -149,7 +149,7 @@ impl DomainParser<'_> {
         Err(DomainError { range, message: message.to_owned() })
     }
 
-    /// The rest of the text as one wrong range; the last character where nothing is left.
+    /// The range of the remaining text; the last character if none remains.
     fn rest(&self) -> std::ops::Range<usize> {
         let last = self.text.char_indices().next_back().map_or(0, |(at, _)| at);
         self.at.min(last)..self.text.len()
@@ -172,7 +172,7 @@ impl DomainParser<'_> {
     }
 
     fn values(&mut self, integer: bool) -> Result<(f64, f64, Vec<f64>), DomainError> {
-        // An integer domain without a limit stops where integers stop being exact.
+        // An unbounded integer domain ends where integers stop being exact.
         let most = if integer { MAX_INTEGER } else { f64::MAX };
         self.skip();
         if self.at == self.text.len() {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_domains_say_why() {
+    fn invalid_domains_are_errors() {
         let message = |text| Domain::parse(text).unwrap_err().message;
         assert_eq!(message("[2, 1]"), "the domain is empty");
         assert_eq!(message("(1, 1)"), "the domain is empty");

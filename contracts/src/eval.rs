@@ -1,4 +1,4 @@
-//! The interpreter: the same operations as the generated Rust, in the same order, bit for bit.
+//! The interpreter. Runs the operations of the generated Rust in the same order, with bit-identical results.
 
 use crate::contract::{Classifier, Contract};
 use crate::graph::{Graph, Id, MAX_POW, Op};
@@ -13,7 +13,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number; NaN for a truth value, which no checked contract asks for.
+    /// The number; NaN for a truth value, which does not occur in a checked contract.
     pub fn number(self) -> f64 {
         match self {
             Value::Number(value) => value,
@@ -21,13 +21,13 @@ impl Value {
         }
     }
 
-    /// The truth value; false for a number, which no checked contract asks for.
+    /// The truth value; false for a number, which does not occur in a checked contract.
     pub fn truth(self) -> bool {
         matches!(self, Value::Bool(true))
     }
 }
 
-/// `base` multiplied `exponent` times, from 1, in order.
+/// Multiplies 1 by `base`, `exponent` times, from left to right.
 pub fn pow(base: f64, exponent: f64) -> f64 {
     let mut product = 1.0;
     let mut left = exponent.clamp(0.0, MAX_POW) as u32;
@@ -38,23 +38,23 @@ pub fn pow(base: f64, exponent: f64) -> f64 {
     product
 }
 
-/// Evaluates nodes at `LANES` points at once, again and again; keeps its memory between them. An operation is chosen once for
-/// all lanes, which is what takes the time of one.
+/// Evaluates nodes at `LANES` points at once and reuses its memory between runs. Each operation is dispatched once for all
+/// lanes, because the dispatch dominates the time of a single point.
 #[derive(Clone, Debug)]
 pub struct Evaluator<'a, const LANES: usize = 1> {
     graph: &'a Graph,
     order: Vec<Id>,
-    /// The lanes of each node; a truth value is 1 or 0.
+    /// The lanes of each node; truth values are 1 or 0.
     values: Vec<[f64; LANES]>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// Prepares to evaluate these nodes at one point after another.
+    /// Prepares the evaluation of these nodes, one point at a time.
     pub fn new(graph: &'a Graph, roots: &[Id]) -> Self {
         Evaluator::lanes(graph, roots)
     }
 
-    /// The value of a node at the last point.
+    /// The value of a node at the last evaluated point.
     pub fn value(&self, id: Id) -> Value {
         let [value] = self.values[id.index()];
         if self.graph.op(id).is_truth() { Value::Bool(value != 0.0) } else { Value::Number(value) }
@@ -62,11 +62,11 @@ impl<'a> Evaluator<'a> {
 }
 
 impl<'a, const LANES: usize> Evaluator<'a, LANES> {
-    /// Prepares to evaluate these nodes.
+    /// Prepares the evaluation of these nodes.
     pub fn lanes(graph: &'a Graph, roots: &[Id]) -> Self {
         let mut order = graph.reachable(roots);
         let mut values = vec![[0.0; LANES]; graph.ops().len()];
-        // What is written in the contract stays as it is.
+        // Constants are written once.
         order.retain(|id| {
             let written = match graph.op(*id) {
                 Op::Number(bits) => f64::from_bits(bits),
@@ -79,7 +79,7 @@ impl<'a, const LANES: usize> Evaluator<'a, LANES> {
         Evaluator { graph, order, values }
     }
 
-    /// Evaluates all nodes: at `LANES` values for each quantity of the contract, those of the first quantity first.
+    /// Evaluates all nodes. `points` has `LANES` values for each quantity of the contract, quantity by quantity.
     pub fn run(&mut self, points: &[f64]) -> &mut Self {
         let (points, _) = points.as_chunks::<LANES>();
         for i in 0..self.order.len() {
@@ -88,16 +88,16 @@ impl<'a, const LANES: usize> Evaluator<'a, LANES> {
         self
     }
 
-    /// The values of a node; a truth value is 1 or 0.
+    /// The values of a node; truth values are 1 or 0.
     pub fn values(&self, id: Id) -> &[f64; LANES] {
         &self.values[id.index()]
     }
 
     fn step(&mut self, id: Id, points: &[[f64; LANES]]) {
-        // Operands come before what is made of them.
+        // Operands precede their users.
         let (before, rest) = self.values.split_at_mut(id.index());
         let Some(out) = rest.first_mut() else { return };
-        // A generic function, so that each operation is a loop of its own that the compiler can widen.
+        // Generic over the operation, so that the compiler can vectorize each loop.
         fn one<const LANES: usize>(out: &mut [f64; LANES], a: &[f64; LANES], of: impl Fn(f64) -> f64) {
             for (out, a) in out.iter_mut().zip(a) {
                 *out = of(*a);
@@ -145,7 +145,7 @@ impl<'a, const LANES: usize> Evaluator<'a, LANES> {
     }
 }
 
-/// Everything a contract computes at one point.
+/// All results of a contract at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outputs {
     /// One value for each equation, in the order of the contract.
@@ -156,12 +156,12 @@ pub struct Outputs {
     pub recommendations: Vec<usize>,
 }
 
-/// Why a point is refused: every value outside its domain; where there is none, every requirement that is not met.
+/// The error for a rejected point: all values outside their domains or, if there are none, all violated requirements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutOfDomain {
     /// The values outside their domains.
     pub outside: Vec<Outside>,
-    /// The requirements that the point does not meet, as the contract writes them.
+    /// The violated requirements, as the contract writes them.
     pub unmet: Vec<String>,
 }
 
@@ -181,14 +181,14 @@ impl std::fmt::Display for OutOfDomain {
         let outside = (self.outside.iter()).map(|Outside { quantity, value, domain }| {
             format!("{quantity} = {value} is outside its domain {domain}")
         });
-        let unmet = self.unmet.iter().map(|text| format!("the requirement {text} is not met"));
+        let unmet = self.unmet.iter().map(|text| format!("the inputs violate the requirement {text}"));
         f.write_str(&outside.chain(unmet).collect::<Vec<_>>().join("; "))
     }
 }
 
 impl std::error::Error for OutOfDomain {}
 
-/// All that a contract computes.
+/// The nodes of all results.
 fn roots(contract: &Contract) -> Vec<Id> {
     let cases = contract.classifiers.iter().flat_map(|classifier| &classifier.cases);
     (contract.equations.iter().map(|equation| equation.expression.id))
@@ -198,13 +198,15 @@ fn roots(contract: &Contract) -> Vec<Id> {
         .collect()
 }
 
-/// Points that are evaluated together: enough to forget what choosing an operation costs, few enough for their values to
-/// stay in the nearest caches.
+/// Number of points evaluated together: large enough to amortize the dispatch of operations, small enough for the values
+/// to stay in the L1 cache.
 const LANES: usize = 64;
 
-/// Evaluates a contract at many points. A column has a value for each point, or one for all; the columns of the equations
-/// come back, then those of the classifiers, which have the positions of the chosen cases. The first point that is
-/// refused ends it, with its position.
+/// Evaluates a contract at many points. An input column has one value per point, or a single value for all. Returns the
+/// columns of the equations, then those of the classifiers with the positions of the chosen cases.
+///
+/// # Errors
+/// Stops at the first rejected point and returns its position.
 pub fn columns(
     contract: &Contract,
     columns: &[&[f64]],
@@ -224,10 +226,10 @@ pub fn columns(
         let lanes = points.as_chunks_mut::<LANES>().0.iter_mut();
         for ((lanes, column), quantity) in lanes.zip(columns).zip(&contract.quantities) {
             match column {
-                // What holds for all points is looked at once.
+                // Constant columns are checked once.
                 [_] if first > 0 => continue,
                 [_] => {}
-                // What is left over of the last lanes is computed with the last point, and dropped.
+                // Unused lanes of the last batch repeat the last point, and their results are discarded.
                 _ => {
                     lanes[..count].copy_from_slice(&column[first..first + count]);
                     lanes[count..].fill(column[first + count - 1]);
@@ -256,7 +258,7 @@ pub fn columns(
     Ok(computed)
 }
 
-/// Finds the first of these points that is outside, and says why.
+/// Finds the first rejected point and its error.
 fn refused(
     contract: &Contract,
     columns: &[&[f64]],
@@ -317,7 +319,7 @@ mod tests {
     fn columns_are_the_points_one_by_one() {
         let found = library::find("operation-v1", None).unwrap();
         let contract = crate::check_in(found.source, None).contract.unwrap();
-        // More than the lanes, and not a multiple of them; every operation of an attention and a convolution takes part.
+        // Not a multiple of the lanes; covers the operations of attention and convolution.
         let rows = 2 * LANES + 7;
         let mut values: Vec<Vec<f64>> = (contract.quantities.iter())
             .map(|quantity| vec![quantity.default.unwrap_or(quantity.domain.low.max(1.0))])

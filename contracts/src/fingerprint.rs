@@ -1,6 +1,6 @@
-//! Fingerprints of meaning: SHA-256 of what is computed and claimed, not of the text that says it.
+//! Fingerprints of meaning: SHA-256 of computations and claims, independent of their notation.
 //!
-//! Prose, layout, the notation of numbers and the rows of a table that no formula sums change none of them.
+//! Prose, layout, the notation of numbers and table rows that no formula sums do not affect a fingerprint.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
@@ -12,8 +12,8 @@ use crate::domain::Domain;
 use crate::formula::{Formula, Kind};
 use crate::graph::{Id, Op};
 
-/// The meaning of an obligation: the claim, the graph and the generated functions that it reaches, the domains of their
-/// quantities, and the requirements that bind these.
+/// Fingerprint of an obligation: the claim, the graph and the generated functions it depends on, the domains of their
+/// quantities and the requirements on these.
 pub fn obligation(contract: &Contract, obligation: &Obligation) -> String {
     let mut roots: Vec<Id> = obligation.substituted.iter().map(|&(_, node)| node).collect();
     roots.extend(obligation.assumed.iter().chain(&obligation.vacuous_when));
@@ -40,12 +40,12 @@ pub fn obligation(contract: &Contract, obligation: &Obligation) -> String {
     meaning.sha256()
 }
 
-/// The meaning of a classifier: its cases, and what they reach.
+/// Fingerprint of a classifier: its cases and their dependencies.
 pub fn classifier(contract: &Contract, classifier: &Classifier) -> String {
     Meaning::new(contract, Vec::new(), &[], &[classifier]).sha256()
 }
 
-/// The meaning of the inputs: names, domains and requirements.
+/// Fingerprint of the inputs: names, domains and requirements.
 pub fn inputs(contract: &Contract) -> String {
     let all: Vec<(String, Operand)> = (contract.quantities.iter().enumerate())
         .map(|(index, quantity)| (quantity.name.clone(), Operand::Quantity(index)))
@@ -53,8 +53,8 @@ pub fn inputs(contract: &Contract) -> String {
     Meaning::new(contract, Vec::new(), &all, &[]).sha256()
 }
 
-/// The meaning of a contract's own items: quantities, requirements, equations, classifiers, recommendations, obligations and
-/// the columns of tables. Another value under the same version of the contract is an error.
+/// Fingerprint of a contract's own items: quantities, requirements, equations, classifiers, recommendations, obligations
+/// and the columns of tables. It must not change without a new version of the contract.
 pub fn contract(contract: &Contract) -> String {
     let mut text = Lines::default();
     for quantity in contract.quantities.iter().filter(|quantity| quantity.origin.is_none()) {
@@ -104,14 +104,14 @@ pub fn contract(contract: &Contract) -> String {
     text.sha256()
 }
 
-/// The values of a domain, however it is written.
+/// The values of a domain, independent of its notation.
 fn values(domain: &Domain) -> String {
     let bits = |value: f64| format!("{:016x}", value.to_bits());
     let set: Vec<String> = domain.set.iter().map(|&value| bits(value)).collect();
     format!("{} {} {} {{{}}}", domain.integer, bits(domain.low), bits(domain.high), set.join(" "))
 }
 
-/// The canonical form of a formula, with the columns that its sums add.
+/// The canonical form of a formula, with the columns of its sums.
 fn written(contract: &Contract, formula: &Formula) -> String {
     let mut text = formula.to_string();
     for sum in formula.sums() {
@@ -137,7 +137,7 @@ fn summed(table: &Table, names: &[&str]) -> String {
     table.entries.iter().map(|entry| row(&entry.values)).collect::<Vec<_>>().join(", ")
 }
 
-/// Lines of words; the separators are characters that no word has.
+/// Lines of words, joined by separators that do not occur in words.
 #[derive(Default)]
 struct Lines(Vec<String>);
 
@@ -156,15 +156,15 @@ fn sha256(text: &str) -> String {
     hmac_sha256::Hash::hash(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A part of a contract. Each node is known by a hash over its operands, and the lines have no order, so the place of a node or
-/// an item in the contract does not matter.
+/// The meaning of a part of a contract. Nodes are identified by a hash over their operands and lines are unordered, so the
+/// position of a node or an item in the contract does not matter.
 struct Meaning {
     nodes: BTreeMap<Id, String>,
     lines: Lines,
 }
 
 impl Meaning {
-    /// What the nodes, the operands and the classifiers reach.
+    /// Collects everything that the nodes, the operands and the classifiers depend on.
     fn new(
         contract: &Contract,
         mut roots: Vec<Id>,
@@ -249,7 +249,7 @@ fn quantities_under(contract: &Contract, roots: &[Id]) -> BTreeSet<usize> {
         .collect()
 }
 
-/// The requirements that bind one of the quantities, to which the others that they bind are added.
+/// Returns the requirements on these quantities and adds the other quantities in those requirements.
 fn binding(contract: &Contract, quantities: &mut BTreeSet<usize>) -> Vec<Id> {
     let mut required: Vec<(Id, BTreeSet<usize>)> =
         contract.required().into_iter().map(|id| (id, quantities_under(contract, &[id]))).collect();

@@ -1,7 +1,7 @@
-//! The grammar of formulas: from text to a syntax tree that knows where each token is.
+//! The grammar of formulas: from text to a syntax tree with source places.
 //!
-//! Nodes live in one vector, children before parents, so that every later pass is a loop and no formula,
-//! however long, can exhaust the stack.
+//! Nodes are stored in one vector, children before parents, so that later passes are loops and long formulas
+//! cannot exhaust the stack.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,14 +13,14 @@ use crate::unit::{self, Unit};
 
 /// Maximum nesting depth of a formula.
 pub const MAX_DEPTH: usize = 200;
-/// The longest formula, in bytes.
+/// Maximum length of a formula, in bytes.
 const MAX_LENGTH: usize = 64 << 10;
-/// Maximum number of nodes of a formula with expanded sums.
+/// Maximum number of nodes of a formula after the expansion of sums.
 const MAX_TERMS: usize = 32 << 10;
-/// The largest exponent of `^`.
+/// Maximum exponent of `^`.
 pub const MAX_POWER: i32 = 64;
 
-/// A node's place in [`Formula::nodes`].
+/// A node's index in [`Formula::nodes`].
 pub type NodeId = usize;
 
 /// A parsed formula.
@@ -37,7 +37,7 @@ pub struct Formula {
 pub struct Node {
     /// The kind of node.
     pub kind: Kind,
-    /// Where it is in the contract.
+    /// Its place in the contract.
     pub span: Span,
     depth: usize,
 }
@@ -45,11 +45,11 @@ pub struct Node {
 /// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A number, perhaps with a unit.
+    /// A number with an optional unit.
     Number {
         /// The value.
         value: f64,
-        /// The unit and the text it was written with.
+        /// The unit and its text.
         unit: Option<(Unit, String)>,
     },
     /// A quantity, an equation, a profile field, or the measured value of a bound.
@@ -78,9 +78,9 @@ pub enum Kind {
     Monotone {
         /// The expression.
         of: NodeId,
-        /// Increasing, else decreasing; both weak.
+        /// True for increasing, false for decreasing; both weak.
         increasing: bool,
-        /// The quantity, and where it is.
+        /// The quantity and its place.
         variable: (String, Span),
         /// The relative tolerance; 0 for none.
         within: f64,
@@ -89,31 +89,31 @@ pub enum Kind {
     Sum(Box<Sum>),
 }
 
-/// A sum over the rows of a profile table. A column's name stands for the value of the row, any other name for what it
-/// means elsewhere.
+/// A sum over the rows of a profile table. The name of a column denotes its value in the row; other names have their
+/// usual meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// The summand as written.
     pub body: Formula,
-    /// The table, and where it is named.
+    /// The table and the place of its name.
     pub table: (String, Span),
-    /// The expanded terms, once the table is known.
+    /// The expanded terms, after the table is resolved.
     pub rows: Option<Rows>,
 }
 
 /// The terms of a sum: the body with the values of each row in place of the columns, in the order of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// One node a row.
+    /// One node per row.
     pub terms: Vec<NodeId>,
-    /// The nodes of all terms; no formula was written for them.
+    /// The nodes of all terms, which have no source text.
     pub nodes: Range<NodeId>,
     /// The unit of the body.
     pub unit: Unit,
 }
 
 impl Kind {
-    /// The nodes that it is made of, in order.
+    /// The operand nodes, in order.
     pub fn parts(&self) -> Vec<NodeId> {
         match self {
             Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) => Vec::new(),
@@ -126,7 +126,7 @@ impl Kind {
         }
     }
 
-    /// Moves the nodes that it is made of to other places.
+    /// Renumbers the operand nodes.
     fn renumber(&mut self, to: impl Fn(NodeId) -> NodeId) {
         let moved = |id: &mut NodeId| *id = to(*id);
         match self {
@@ -142,7 +142,7 @@ impl Kind {
 
 /// Operators with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the operators'")]
+#[expect(missing_docs, reason = "the names are those of the operators")]
 pub enum Binary {
     Add,
     Subtract,
@@ -167,21 +167,21 @@ pub enum Function {
     Min,
     /// The larger of two or more.
     Max,
-    /// The largest whole number that is not greater.
+    /// The largest integer that is not greater.
     Floor,
-    /// The smallest whole number that is not smaller.
+    /// The smallest integer that is not smaller.
     Ceil,
-    /// `pow(x, n)`: x multiplied n times, n a whole number.
+    /// `pow(x, n)`: the product of `n` factors `x`, with an integer `n`.
     Pow,
     /// The square root, correctly rounded.
     Sqrt,
-    /// Without the sign.
+    /// The absolute value.
     Abs,
     /// `mod(a, b)`: `a - b * floor(a / b)`.
     Mod,
-    /// Neither infinite nor NaN.
+    /// True if the value is neither infinite nor NaN.
     Finite,
-    /// True if a profile entry has a value for an optional field; only in the rules of a profile table.
+    /// True if a profile entry has a value for an optional field, only in the rules of a profile table.
     Given,
 }
 
@@ -238,7 +238,7 @@ impl Function {
 /// The syntax of a sum.
 const SUM_FORM: &str = "sum(x * y for row in table)";
 
-/// Words that are not names.
+/// Words that cannot be names.
 pub const RESERVED: [&str; 25] = [
     "if",
     "then",
@@ -267,7 +267,7 @@ pub const RESERVED: [&str; 25] = [
     "given",
 ];
 
-/// Functions of other languages and their equivalents in formulas.
+/// Functions of other languages with their equivalents in formulas.
 const REPLACEMENTS: [(&str, &str); 5] = [
     ("round", "floor(x + 0.5)"),
     ("clamp", "max(low, min(x, high))"),
@@ -276,7 +276,7 @@ const REPLACEMENTS: [(&str, &str); 5] = [
     ("power", "pow(x, n)"),
 ];
 
-/// Unsupported functions: no implementation gives the same bits everywhere.
+/// Unsupported functions, whose results are not bit-identical across implementations.
 const TRANSCENDENTAL: [&str; 14] = [
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "ln", "sin", "cos", "tan", "tanh", "erf",
     "sigmoid",
@@ -296,7 +296,7 @@ fn suggested_spelling(word: &str) -> Option<String> {
 }
 
 impl Binary {
-    /// The operator as it is printed.
+    /// The printed operator.
     pub fn symbol(self) -> &'static str {
         match self {
             Binary::Add => "+",
@@ -351,7 +351,7 @@ const NEGATE_POWER: u8 = 9;
 /// A syntax error in a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormulaError {
-    /// Where.
+    /// The place of the error.
     pub span: Span,
     /// The problem.
     pub message: String,
@@ -366,7 +366,7 @@ impl From<FormulaError> for Diagnostic {
     }
 }
 
-/// `name = expression`, `name <= expression` or just an expression.
+/// `name = expression`, `name <= expression` or an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// The name before `=` or `<=`, with its place.
@@ -390,7 +390,7 @@ impl Formula {
         Formula::parse(text).map_err(|error| report.add(error.into())).ok()
     }
 
-    /// Parses a condition that may start with a comparison, `>= 0.9`: then it is about `subject`.
+    /// Parses a condition that may start with a comparison, such as `>= 0.9`, whose left side is `subject`.
     pub fn parse_band(text: &Text, subject: &str) -> Result<Formula, FormulaError> {
         let mut parser = Parser::new(text)?;
         let root = match *parser.peek() {
@@ -409,7 +409,7 @@ impl Formula {
         &self.nodes[self.root]
     }
 
-    /// Every mention of a name and its place, in the order of the text; of a sum those in its terms.
+    /// All names with their places, in source order; for an expanded sum, those in its terms.
     pub fn mentions(&self) -> Vec<(&str, Span)> {
         let mut found: Vec<(&str, Span)> = Vec::new();
         for node in &self.nodes {
@@ -436,13 +436,13 @@ impl Formula {
         found
     }
 
-    /// Every name in the order in which the formula mentions them, each once.
+    /// All names in the order of their first use.
     pub fn names(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
         self.mentions().into_iter().map(|(name, _)| name).filter(|name| seen.insert(*name)).collect()
     }
 
-    /// The sums over tables in it.
+    /// The sums over tables in the formula.
     pub fn sums(&self) -> impl Iterator<Item = &Sum> {
         self.nodes.iter().filter_map(|node| match &node.kind {
             Kind::Sum(sum) => Some(&**sum),
@@ -459,8 +459,8 @@ impl Formula {
         expanded
     }
 
-    /// The formula with the terms of its sums. `values` has for a sum its unit and, for each row, the columns' values; none
-    /// if the sum is wrong.
+    /// Expands the sums of the formula. `values` returns the unit of a sum and, for each row, the values of the columns; none
+    /// if the sum has an error.
     pub fn expand_sums(
         &self,
         mut values: impl FnMut(&Sum) -> Option<(Unit, Vec<BTreeMap<String, f64>>)>,
@@ -491,7 +491,7 @@ impl Formula {
         Ok(Formula { root: places[self.root], nodes })
     }
 
-    /// Adds the formula to `nodes` with these values in place of names.
+    /// Appends the formula to `nodes` and replaces names by these values.
     fn append_row(&self, row: &BTreeMap<String, f64>, nodes: &mut Vec<Node>) -> NodeId {
         let mut places: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         for part in &self.nodes {
@@ -698,7 +698,7 @@ fn number_length(rest: &str) -> usize {
     while at < bytes.len() {
         match bytes[at] {
             b'0'..=b'9' | b'.' => at += 1,
-            // A sign belongs to the number only right after the exponent's letter.
+            // A sign belongs to the number only directly after the letter of the exponent.
             b'e' | b'E' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => at += 2,
             b'e' | b'E'
                 if matches!(bytes.get(at + 1), Some(b'+' | b'-'))
@@ -722,7 +722,7 @@ struct Parser<'a> {
     at: usize,
     nodes: Vec<Node>,
     nesting: usize,
-    /// Within the body of a sum.
+    /// Whether the position is in the body of a sum.
     summing: bool,
 }
 
@@ -757,7 +757,7 @@ impl<'a> Parser<'a> {
         message: impl Into<String>,
         note: &str,
     ) -> Result<T, FormulaError> {
-        // At the end of the text the caret goes under its last character.
+        // At the end of the text, point to the last character.
         let range = if range.is_empty() { last_character(&self.text.value) } else { range };
         Err(FormulaError { span: self.text.at(range), message: message.into(), note: note.to_owned() })
     }
@@ -861,7 +861,7 @@ impl<'a> Parser<'a> {
                         );
                     }
                     self.next();
-                    // `implies` groups to the right, all else to the left.
+                    // `implies` associates to the right, all others to the left.
                     let tighter =
                         if operator == Binary::Implies { operator.power() } else { operator.power() + 1 };
                     let right = self.expression(tighter)?;
@@ -877,7 +877,7 @@ impl<'a> Parser<'a> {
                     };
                     left = self.push(kind, start..end(self))?;
                 }
-                // The direction is that of the whole expression, not of its last operand.
+                // The direction applies to the whole expression, not to its last operand.
                 Token::Name(_) if least == 0 && (self.word("increasing") || self.word("decreasing")) => {
                     let increasing = self.word("increasing");
                     if self.nesting > 1 {
@@ -895,7 +895,7 @@ impl<'a> Parser<'a> {
                     let (name, span) = self.name("a quantity")?;
                     let within = if self.word("within") { self.tolerance()? } else { 0.0 };
                     let kind = Kind::Monotone { of: left, increasing, variable: (name, span), within };
-                    // Nothing can follow: a direction is the whole obligation.
+                    // A direction is the whole obligation, so nothing can follow.
                     return self.push(kind, start..end(self));
                 }
                 _ => return Ok(left),
@@ -1104,7 +1104,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What follows `sum`, from the parenthesis on; without one, `sum` is a name like any other.
+    /// Parses the part after `sum`, starting at the parenthesis. Without a parenthesis, `sum` is an ordinary name.
     fn sum(&mut self, range: Range<usize>) -> Result<NodeId, FormulaError> {
         let form = format!("write a sum over a profile table as `{SUM_FORM}`");
         if std::mem::replace(&mut self.summing, true) {
@@ -1169,13 +1169,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The text of a formula with one space where one belongs, and ASCII operators; parentheses and numbers stay as they
-/// are written. None if it has something that is not part of a formula.
+/// Normalizes the white space and the operators of a formula; parentheses and numbers are unchanged. None if the
+/// text has characters that cannot occur in a formula.
 pub fn respace(text: &Text) -> Option<String> {
     let tokens = lex(text).ok()?;
     let mut out = String::new();
     let mut before: Option<&Token> = None;
-    // A minus after nothing, an operator or an opening belongs to what follows it.
+    // A minus at the start, after an operator or after an opening parenthesis is unary.
     let mut sign = false;
     for (token, range) in &tokens {
         let word =
@@ -1230,15 +1230,14 @@ pub fn same_tokens(a: &Text, b: &Text) -> bool {
     a.len() == b.len() && a.iter().zip(&b).all(same)
 }
 
-/// Prints the formula in its canonical form: ASCII operators, one space around them, only the parentheses
-/// that are needed.
+/// Prints the canonical form: ASCII operators with one space around them and only the necessary parentheses.
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, self.root, 0)
     }
 }
 
-/// A number as formulas write it: the shortest text that reads back as the same f64.
+/// Formats a number for a formula: the shortest text that parses to the same f64.
 pub fn number(value: f64) -> String {
     let plain = format!("{value}");
     let exponent = format!("{value:e}");

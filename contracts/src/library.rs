@@ -1,4 +1,4 @@
-//! The contracts that ship with this crate, and where a contract that is asked for by name is found.
+//! The contracts that ship with this crate, and the lookup of a contract by name.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub struct Found {
     pub path: Option<PathBuf>,
 }
 
-/// Finds the file of a contract by its name: [`find`] in a directory, or wherever else contracts are kept.
+/// Finds the file of a contract by its name: [`find`] in a directory, or another source of contracts.
 pub type Find<'a> = &'a dyn Fn(&str) -> Result<Found, ReadError>;
 
 /// The built-in contract of this file name, with or without `.yaml`.
@@ -44,8 +44,8 @@ pub fn built_in(name: &str) -> Option<Source> {
     Source::from_bytes(file, text.as_bytes().to_vec()).ok()
 }
 
-/// Finds a contract for a crate: in its own directory, in its `contracts/` directory, among the built-in ones.
-/// Without a directory only the built-in ones are there.
+/// Finds a contract for a crate: in its own directory, in its `contracts/` directory, among the built-in contracts.
+/// Without a directory only the built-in contracts are searched.
 pub fn find(name: &str, directory: Option<&Path>) -> Result<Found, ReadError> {
     for relative in [PathBuf::from(name), Path::new("contracts").join(name)] {
         let Some(path) = directory.map(|directory| directory.join(&relative)) else { break };

@@ -1,4 +1,4 @@
-//! Which names a contract may use: they become Rust identifiers, so they must be ones, and must not clash.
+//! Rules for the names in a contract: they become Rust identifiers, so they must be valid and must not clash.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::formula::RESERVED;
 use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, Text, shorten};
 
-/// The longest name.
+/// Maximum length of a name, in bytes.
 const MAX_NAME: usize = 64;
 
 /// Rust's keywords, strict and reserved, of every edition.
@@ -59,7 +59,7 @@ pub fn camel(name: &str) -> String {
     name.split('_').map(capital).collect()
 }
 
-/// The English singular of a table name: `device` for `devices`. A singular name is returned unchanged.
+/// Returns the English singular of a table name: `device` for `devices`. A singular name is returned unchanged.
 pub fn singular(name: &str) -> String {
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     let without = |end: &str| name.strip_suffix(end).filter(|rest| !rest.is_empty() && !rest.ends_with('_'));
@@ -73,7 +73,7 @@ pub fn singular(name: &str) -> String {
     without(if hissing { "es" } else { "s" }).unwrap_or(name).to_owned()
 }
 
-/// The Rust name of a text of `one_of`: its letters and digits in CamelCase. None if it has none.
+/// Returns the Rust name of a text in `one_of`: its letters and digits in CamelCase. None if it has no letters or digits.
 pub fn variant(text: &str) -> Option<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let name = camel(&words.collect::<Vec<_>>().join("_"));
@@ -94,7 +94,7 @@ pub enum Style {
     Camel,
     /// `lower-case-with-dashes`: obligations and rules.
     Kebab,
-    /// Letters, digits and `_`: the cases of an enumeration, which become variants of other names.
+    /// Letters, digits and `_`: the cases of an enumeration, whose variants have derived names.
     Case,
 }
 
@@ -147,7 +147,7 @@ pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool
     false
 }
 
-/// Finds two things of one name, in each namespace of the generated module.
+/// Detects name conflicts in each namespace of the generated module.
 #[derive(Debug, Default)]
 pub struct Names {
     seen: BTreeMap<String, (Span, String)>,
@@ -165,7 +165,7 @@ impl Names {
         self.claim_as(&name.value, name.span, what, &taken, report)
     }
 
-    /// Claims the type that the name becomes.
+    /// Claims the name of the type derived from this name.
     pub fn claim_type(&mut self, name: &Text, what: &str, report: &mut Report) -> bool {
         self.claim_as(&camel(&name.value), name.span, what, &TYPES, report)
     }
@@ -202,12 +202,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_contract_can_have_the_name_of_a_shared_type() {
+    fn names_of_shared_types_are_reserved() {
         assert!(crate::emit::types::NAMES.iter().all(|name| TYPES.contains(name)));
     }
 
     #[test]
-    fn one_entry_of_a_table_has_the_singular_of_its_name() {
+    fn an_entry_has_the_singular_of_the_table_name() {
         for (plural, one) in [
             ("devices", "device"),
             ("formats", "format"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_becomes_the_name_of_a_case() {
+    fn texts_become_names_of_cases() {
         for (text, name) in [
             ("gpu", Some("Gpu")),
             ("qwen3_moe", Some("Qwen3Moe")),

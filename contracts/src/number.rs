@@ -1,4 +1,4 @@
-//! The operations of a number format that ranges need, so that they run on f64 and, exhaustively, on tiny floats.
+//! Operations of a number format for range analysis, generic so that tests can check tiny floats exhaustively.
 
 /// A binary floating-point format with infinities, NaN and round to nearest even.
 pub trait Number: Copy + PartialOrd + std::fmt::Debug {
@@ -17,7 +17,7 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     fn mul(self, other: Self) -> Self;
     /// `self / other`, rounded.
     fn div(self, other: Self) -> Self;
-    /// The largest whole number that is not greater.
+    /// The largest integer that is not greater.
     fn floor(self) -> Self;
     /// The square root, rounded.
     fn sqrt(self) -> Self;
@@ -28,7 +28,7 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     fn neg(self) -> Self {
         Self::from_f64(-self.to_f64())
     }
-    /// Without the sign.
+    /// The absolute value.
     fn abs(self) -> Self {
         Self::from_f64(self.to_f64().abs())
     }
@@ -36,15 +36,15 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     fn next_down(self) -> Self {
         self.neg().next_up().neg()
     }
-    /// The smallest whole number that is not smaller.
+    /// The smallest integer that is not smaller.
     fn ceil(self) -> Self {
         self.neg().floor().neg()
     }
-    /// Not a number.
+    /// True for NaN.
     fn is_nan(self) -> bool {
         self.to_f64().is_nan()
     }
-    /// Neither infinite nor NaN.
+    /// True if the value is neither infinite nor NaN.
     fn is_finite(self) -> bool {
         self.to_f64().is_finite()
     }
@@ -82,13 +82,13 @@ impl Number for f64 {
     }
 }
 
-/// `base` multiplied `exponent` times, from 1, as [`crate::eval::pow`] does it.
+/// Multiplies 1 by `base`, `exponent` times, like [`crate::eval::pow`].
 pub fn pow<F: Number>(base: F, exponent: F) -> F {
     let mut product = F::from_f64(1.0);
     let mut left = exponent.to_f64().clamp(0.0, crate::graph::MAX_POW) as u32;
     while left > 0 {
         let next = product.mul(base);
-        // A product that no longer changes has reached its limit: 0, 1, an infinity. Zeros may still change their sign.
+        // A product that no longer changes has reached its limit: 0, 1 or an infinity. A zero may still change its sign.
         if next.to_f64().to_bits() == product.to_f64().to_bits() {
             break;
         }

@@ -1,41 +1,41 @@
-//! One pass over the graph that bounds every node: the smallest and largest value it can have, and whether it can be NaN.
+//! Range analysis: one pass over the graph computes the smallest and largest value of every node, and if it can be NaN.
 //!
-//! Correctly rounded operations are monotone in each operand, so evaluating the same operation at the corners of
-//! its operands' ranges gives bounds that no rounding can cross. Operands are taken as independent of each other, except where a
-//! condition orders them, and where a divisor would otherwise seem to reach zero.
+//! Correctly rounded operations are monotone in each operand, so evaluating an operation at the corners of its operands'
+//! ranges yields sound bounds. Operands are treated as independent, except if a condition orders them or if a divisor
+//! would otherwise seem to reach zero.
 
 use crate::contract::{Contract, Quantity};
 use crate::graph::{Graph, Id, IdMap, Op};
 use crate::number::{Number, pow};
 
-/// The values a node can have. A condition is a number here: false is 0, true is 1.
+/// The possible values of a node. Conditions are numbers here: false is 0, true is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range<F = f64> {
-    /// No value is smaller; may be negative infinity.
+    /// The lower limit; may be negative infinity.
     pub low: F,
-    /// No value is larger; may be infinity.
+    /// The upper limit; may be infinity.
     pub high: F,
-    /// The value may be NaN; the limits are about the other values.
+    /// Whether the value may be NaN; the limits bound the other values.
     pub nan: bool,
 }
 
 impl<F: Number> Range<F> {
-    /// From the smallest to the largest value.
+    /// The range from the smallest to the largest value.
     pub fn new(low: F, high: F) -> Self {
         Range { low, high, nan: false }
     }
 
-    /// A single value.
+    /// The range of a single value.
     pub fn point(value: f64) -> Self {
         Range::new(F::from_f64(value), F::from_f64(value))
     }
 
-    /// A condition that is always this.
+    /// The range of a condition with this value.
     pub fn truth(value: bool) -> Self {
         Range::point(if value { 1.0 } else { 0.0 })
     }
 
-    /// A condition of which nothing is known.
+    /// The range of an undecided condition.
     pub fn undecided() -> Self {
         Range::new(F::from_f64(0.0), F::from_f64(1.0))
     }
@@ -44,27 +44,27 @@ impl<F: Number> Range<F> {
         Range { low: F::INFINITY.neg(), high: F::INFINITY, nan }
     }
 
-    /// The condition's value, if it has only one.
+    /// The value of the condition, if it is decided.
     pub fn decided(&self) -> Option<bool> {
         (self.low == self.high).then(|| self.low != F::from_f64(0.0))
     }
 
-    /// Zero, of either sign, is within the limits.
+    /// True if zero, of either sign, is within the limits.
     pub fn has_zero(&self) -> bool {
         self.low <= F::from_f64(0.0) && F::from_f64(0.0) <= self.high
     }
 
-    /// Neither infinite nor NaN.
+    /// True if no value is infinite or NaN.
     pub fn finite(&self) -> bool {
         !self.nan && self.low.is_finite() && self.high.is_finite()
     }
 
-    /// No value is below.
+    /// True if no value is below the limit.
     pub fn at_least(&self, limit: f64) -> bool {
         !self.nan && self.low >= F::from_f64(limit)
     }
 
-    /// Every value is greater than zero.
+    /// True if every value is greater than zero.
     pub fn positive(&self) -> bool {
         !self.nan && self.low > F::from_f64(0.0)
     }
@@ -82,18 +82,18 @@ impl<F: Number> Range<F> {
         Range { nan: self.nan || nan, ..self }
     }
 
-    /// The values that are in both.
+    /// The intersection of both ranges.
     fn meet(self, other: Self) -> Self {
         let nan = self.nan && other.nan;
         Range { low: most(self.low, other.low), high: least(self.high, other.high), nan }
     }
 
-    /// No value at all.
+    /// True if the range has no value.
     pub fn empty(&self) -> bool {
         !self.nan && self.high < self.low
     }
 
-    /// The range of a node where the facts hold.
+    /// Narrows the range of a node to points where the facts hold.
     pub fn narrowed(mut self, id: Id, op: Op, facts: &[Fact], at: impl Fn(Id) -> Range<F>) -> Self {
         let (zero, one) = (F::from_f64(0.0), F::from_f64(1.0));
         for &Fact(a, b, strict) in facts {
@@ -105,9 +105,9 @@ impl<F: Number> Range<F> {
             if id == b {
                 self.low = most(self.low, above(at(a).low));
             }
-            // A NaN has no order.
+            // NaN is unordered.
             self.nan &= id != a && id != b;
-            // Numbers that differ have a difference that is not zero, thanks to subnormal numbers.
+            // With subnormal numbers, distinct numbers have a nonzero difference.
             if op == Op::Sub(b, a) {
                 self.low = most(self.low, above(zero));
             }
@@ -116,7 +116,7 @@ impl<F: Number> Range<F> {
             }
             let divides = |x: Range<F>, y: Range<F>| x.finite() && y.finite() && y.positive();
             if op == Op::Div(a, b) && divides(at(a), at(b)) {
-                // As the order rule says: neighbours differ by more than half a unit in the last place of their quotient.
+                // By the order rule, neighbors differ by more than half a unit in the last place of their quotient.
                 self.high = least(self.high, below(one));
             }
             if op == Op::Div(b, a) && divides(at(b), at(a)) {
@@ -127,17 +127,17 @@ impl<F: Number> Range<F> {
     }
 }
 
-/// `0 <= 1`, or `0 < 1` if strict, of two nodes, neither of which is NaN there.
+/// `a <= b`, or `a < b` if the flag is set, for two nodes that are not NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fact(pub Id, pub Id, pub bool);
 
-/// What a condition says of the order of values where it is true, or where it is false.
+/// The facts that follow from the truth or falsehood of a condition.
 pub fn facts<F: Number>(graph: &Graph, ranges: &[Range<F>], condition: Id, truth: bool) -> Vec<Fact> {
     let mut found = Vec::new();
     let mut pending = vec![(condition, truth)];
     while let Some((id, truth)) = pending.pop() {
         let range = |id: Id| ranges[id.index()];
-        // Where a comparison is false, the opposite holds only if there is an order.
+        // The opposite of a false comparison holds only if neither side is NaN.
         let ordered = |a: Id, b: Id| !range(a).nan && !range(b).nan;
         match graph.op(id) {
             Op::Less(a, b) if truth => found.push(Fact(a, b, true)),
@@ -156,10 +156,10 @@ pub fn facts<F: Number>(graph: &Graph, ranges: &[Range<F>], condition: Id, truth
     found
 }
 
-/// The most facts that what is required may add up to.
+/// Maximum number of facts derived from requirements.
 const MAX_FACTS: usize = 256;
 
-/// What conditions that are all true say of the order of values, chains included: `a < b` and `b <= c` say `a < c`.
+/// The facts that follow from true conditions, including chains: `a < b` and `b <= c` yield `a < c`.
 pub fn all_facts<F: Number>(graph: &Graph, ranges: &[Range<F>], conditions: &[Id]) -> Vec<Fact> {
     let mut found: Vec<Fact> = Vec::new();
     for fact in conditions.iter().flat_map(|&id| facts(graph, ranges, id, true)) {
@@ -189,13 +189,13 @@ pub fn all_facts<F: Number>(graph: &Graph, ranges: &[Range<F>], conditions: &[Id
     found
 }
 
-/// The most nodes whose ranges are computed anew for one question.
+/// Maximum number of nodes whose ranges are recomputed per query.
 const MAX_CONE: usize = 200;
-/// How many parts a domain is cut into to keep a divisor away from zero.
+/// Maximum number of parts of a domain when bounding a divisor away from zero.
 const MAX_PARTS: usize = 16;
 
-/// The range of a node where the facts hold and some quantities are in a part of their domains; none if there is no
-/// such point.
+/// The range of a node at points where the facts hold and some quantities lie in a part of their domains; none if no such
+/// point exists.
 fn restricted<F: Number>(
     graph: &Graph,
     ranges: &[Range<F>],
@@ -214,7 +214,7 @@ fn restricted<F: Number>(
             Op::Quantity(_) => {
                 (parts.iter()).find(|(part, _)| *part == id).map_or(old(id), |(_, range)| *range)
             }
-            // A power takes as many steps as its exponent.
+            // The cost of a power is its exponent.
             Op::Pow(..) => old(id),
             _ => step(op, at, |_| old(id)),
         };
@@ -227,14 +227,15 @@ fn restricted<F: Number>(
     new.get(&root).copied()
 }
 
-/// The range of a node where the facts hold; none if there is no such point.
+/// The range of a node at points where the facts hold; none if no such point exists.
 pub fn under<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fact]) -> Option<Range<F>> {
     restricted(graph, ranges, root, facts, &[])
 }
 
-/// The range of a node from those of a quantity's parts, cut in two until none reaches zero, if that succeeds.
+/// The range of a node, computed on parts of one quantity's domain, which are bisected until no part reaches zero; none if
+/// that fails.
 ///
-/// What depends on one quantity in two places, as `s + (1 - s) / n`, has a narrower range on each part.
+/// An expression that uses a quantity twice, such as `s + (1 - s) / n`, has a narrower range on each part.
 fn in_parts<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fact]) -> Option<Range<F>> {
     let quantities = graph.cone(&[root], MAX_CONE)?.into_iter().filter(|&id| {
         let range = ranges[id.index()];
@@ -256,7 +257,7 @@ fn in_parts<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fa
                 hull = Some(hull.map_or(range, |hull| hull.hull(range)));
             }
         }
-        // Parts on both sides of zero have a hull with it.
+        // The hull of parts on both sides of zero contains zero.
         if let Some(hull) = hull.filter(|hull| !hull.has_zero()) {
             return Some(hull);
         }
@@ -264,7 +265,7 @@ fn in_parts<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fa
     None
 }
 
-/// The range of a divisor where the facts hold, as narrow as it takes to keep away from zero.
+/// The range of a divisor at points where the facts hold, narrowed until it excludes zero, if possible.
 pub fn divisor<F: Number>(graph: &Graph, ranges: &[Range<F>], id: Id, facts: &[Fact]) -> Range<F> {
     let whole = ranges[id.index()];
     if !whole.has_zero() || whole.low == whole.high {
@@ -282,7 +283,7 @@ fn most<F: Number>(a: F, b: F) -> F {
     if b > a { b } else { a }
 }
 
-/// The hull of the corners. A corner that is NaN (0 * inf, inf / inf) counts as 0, which its neighbours reach.
+/// The hull of the corners. A NaN corner (0 * inf, inf / inf) counts as 0, which adjacent points reach.
 fn corners<F: Number>(a: Range<F>, b: Range<F>, of: impl Fn(F, F) -> F) -> Range<F> {
     let corner = |a, b| {
         let value = of(a, b);
@@ -337,7 +338,7 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
             if a != b {
                 return product.with_nan(nan);
             }
-            // A square: its own corner at zero.
+            // A square has its minimum at zero.
             let (p, q) = (x.low.mul(x.low), x.high.mul(x.high));
             let low = if x.has_zero() { F::from_f64(0.0) } else { least(p, q) };
             Range { low, high: most(p, q), nan: x.nan }
@@ -353,7 +354,7 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
             }
             corners(x, y, F::div).with_nan(nan)
         }
-        // `if a < b { a } else { b }` is b when either is NaN.
+        // `if a < b { a } else { b }` is b if either is NaN.
         Op::Min(a, b) => {
             let (x, y) = (at(a), at(b));
             let high = if x.nan { y.high } else { least(x.high, y.high) };
@@ -431,10 +432,10 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
     }
 }
 
-/// How often what is required narrows the ranges: a chain `a < b`, `b < c` takes one for each link.
+/// Maximum number of passes that narrow ranges by requirements; a chain `a < b`, `b < c` takes one per link.
 const MAX_ROUNDS: usize = 4;
 
-/// The range of every node, given those of the quantities, at the points where all of `required` is true.
+/// The range of every node at points where all of `required` holds, given the ranges of the quantities.
 pub(super) fn all<F: Number>(graph: &Graph, quantities: &[Range<F>], required: &[Id]) -> Vec<Range<F>> {
     let mut ranges = pass(graph, quantities, &[], &[]);
     for _ in 0..if required.is_empty() { 0 } else { MAX_ROUNDS } {
@@ -448,12 +449,12 @@ pub(super) fn all<F: Number>(graph: &Graph, quantities: &[Range<F>], required: &
     ranges
 }
 
-/// The facts about the nodes before a position.
+/// The facts about nodes before an index.
 fn earlier(facts: &[Fact], index: usize) -> Vec<Fact> {
     facts.iter().copied().filter(|fact| fact.0.index() < index && fact.1.index() < index).collect()
 }
 
-/// The range of every node where the facts hold; `wider` are ranges that are known already, if any.
+/// The range of every node at points where the facts hold; `wider` are known ranges, if any.
 fn pass<F: Number>(
     graph: &Graph,
     quantities: &[Range<F>],
@@ -480,7 +481,7 @@ fn pass<F: Number>(
     ranges
 }
 
-/// The range of `if c { a } else { b }`: a branch that need not be finite everywhere is, perhaps, where it is taken.
+/// The range of `if c { a } else { b }`: each branch is bounded only at points where it is taken.
 fn choice<F: Number>(graph: &Graph, ranges: &[Range<F>], known: &[Fact], [c, a, b]: [Id; 3]) -> Range<F> {
     let branch = |id: Id, truth: bool| {
         let range = ranges[id.index()];
@@ -494,7 +495,7 @@ fn choice<F: Number>(graph: &Graph, ranges: &[Range<F>], known: &[Fact], [c, a, 
     }
 }
 
-/// The range of every node of the graph, by its index.
+/// The range of every node of the graph, by index.
 pub fn ranges(contract: &Contract) -> Vec<Range> {
     let domain = |quantity: &Quantity| Range::new(quantity.domain.low, quantity.domain.high);
     let domains: Vec<Range> = contract.quantities.iter().map(domain).collect();

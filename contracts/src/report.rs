@@ -16,27 +16,27 @@ pub enum Severity {
 /// The violated rule: stable names by which tools can sort, count or suppress diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// The file can be read, and is YAML in the part of YAML that contracts use.
+    /// The file is readable and uses only the subset of YAML that contracts allow.
     File,
-    /// Every key is known, none is missing, every value has its shape.
+    /// Keys are known and complete, and values have the expected shape.
     Structure,
-    /// Names can stand in generated code, and no two are the same.
+    /// Names are valid identifiers in generated code and unique.
     Name,
-    /// Units exist and agree.
+    /// Units exist and match.
     Unit,
-    /// Domains hold values, and values stay inside them.
+    /// Domains are not empty, and values lie inside them.
     Domain,
-    /// Formulas parse and mean something.
+    /// Formulas parse, and their names exist.
     Formula,
-    /// Every case of a classifier can be chosen, and one always is.
+    /// Every case of a classifier is reachable, and the cases are exhaustive.
     Classifier,
     /// Profiles are complete and meet the rules of their table.
     Profile,
-    /// The contracts that this one depends on are there and fit.
+    /// Dependencies exist and have a matching version.
     Dependency,
     /// Obligations hold.
     Obligation,
-    /// Everything that is declared is used.
+    /// Every declared quantity and exception is used.
     Unused,
 }
 
@@ -73,24 +73,22 @@ impl Rule {
         }
     }
 
-    /// The rule in one sentence.
+    /// A one-sentence description of the rule.
     pub fn doc(self) -> &'static str {
         match self {
             Rule::File => {
-                "A contract is a file that can be read: one YAML document without anchors, aliases, tags and repeated keys."
+                "A contract is a readable file with one YAML document, without anchors, aliases, tags or duplicate keys."
             }
-            Rule::Structure => "Every key is known, none is missing, and every value has its shape.",
-            Rule::Name => "Names can stand in generated code, and no two are the same.",
-            Rule::Unit => "Units exist, and both sides of a sum, comparison or equation have the same.",
-            Rule::Domain => "Domains hold values, defaults lie inside them, and no divisor can be zero.",
-            Rule::Formula => "Formulas parse, name what exists, and no equation uses itself.",
-            Rule::Classifier => "Every case of a classifier can be chosen, and one always is.",
+            Rule::Structure => "Keys are known and complete, and values have the expected shape.",
+            Rule::Name => "Names are valid identifiers in generated code and unique.",
+            Rule::Unit => "Units exist, and both sides of a sum, comparison or equation have the same unit.",
+            Rule::Domain => "Domains are not empty, defaults lie inside them, and divisors cannot be zero.",
+            Rule::Formula => "Formulas parse, their names exist, and equations are not cyclic.",
+            Rule::Classifier => "Every case of a classifier is reachable, and the cases are exhaustive.",
             Rule::Profile => "Profiles are complete and meet the rules of their table.",
-            Rule::Dependency => {
-                "The contracts that this one depends on are there, valid and of a version it allows."
-            }
-            Rule::Obligation => "Obligations are proven, or tested where the contract asks for no more.",
-            Rule::Unused => "Everything that is declared is used.",
+            Rule::Dependency => "Dependencies exist, are valid and have a matching version.",
+            Rule::Obligation => "Obligations are proven, or tested if the contract accepts tests.",
+            Rule::Unused => "Every declared quantity and exception is used.",
         }
     }
 }
@@ -225,7 +223,7 @@ impl Report {
         }
     }
 
-    /// True if further diagnostics are only counted, so that suggestions need not be computed.
+    /// True if further diagnostics are only counted, so that computing suggestions is pointless.
     pub fn is_full(&self) -> bool {
         self.diagnostics.len() >= MAX_DIAGNOSTICS
     }

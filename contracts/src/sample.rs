@@ -1,4 +1,4 @@
-//! Points of a domain: where things tend to break, uniform over the bits, and large. The same seed gives the same points.
+//! Sample points of domains: edge cases, values uniform over the bits, and large values. Deterministic for a seed.
 
 use crate::contract::{Contract, Quantity};
 use crate::domain::{Domain, MAX_INTEGER};
@@ -11,7 +11,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next 64 bits.
-    #[allow(clippy::should_implement_trait, reason = "it never ends, and is no iterator")]
+    #[allow(clippy::should_implement_trait, reason = "an endless generator, not an iterator")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -20,24 +20,24 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below the bound, or 0.
+    /// A number below the bound; 0 if the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// One of these, if there are any.
+    /// A random element; none if the slice is empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.below(from.len()))
     }
 }
 
-/// Numbers in order, as integers without gaps; both zeros are 0.
+/// Maps numbers to consecutive integers in the same order; both zeros map to 0.
 pub fn key(value: f64) -> i64 {
     let bits = value.to_bits() as i64;
     if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
 }
 
-/// The number of a key.
+/// The inverse of [`key`].
 pub fn unkey(key: i64) -> f64 {
     f64::from_bits(if key < 0 { i64::MIN.wrapping_sub(key) } else { key } as u64)
 }
@@ -49,7 +49,7 @@ pub fn member(domain: &Domain, value: f64) -> Option<f64> {
     domain.contains(value).then_some(value)
 }
 
-/// The next larger member of a domain, `ulps` numbers or whole numbers further on.
+/// The member of a domain that is `ulps` numbers (or integers) above the value.
 pub fn next_member(domain: &Domain, value: f64, ulps: i64) -> Option<f64> {
     let next = if !domain.set.is_empty() {
         *domain.set.iter().find(|&&member| member > value)?
@@ -61,7 +61,7 @@ pub fn next_member(domain: &Domain, value: f64, ulps: i64) -> Option<f64> {
     (next > value && domain.contains(next)).then_some(next)
 }
 
-/// A member of the domain, uniform over the bits, so that every magnitude is as likely.
+/// A member of the domain, uniform over the bits, so that all magnitudes are equally likely.
 pub fn uniform(domain: &Domain, random: &mut Random) -> f64 {
     if let Some(&value) = random.pick(&domain.set) {
         return value;
@@ -73,7 +73,7 @@ pub fn uniform(domain: &Domain, random: &mut Random) -> f64 {
     member(domain, value).unwrap_or(domain.low)
 }
 
-/// A member of the domain, uniform over its width: mostly large, so that whole numbers fill the significand.
+/// A member of the domain, uniform over its width: mostly large, so that integers fill the significand.
 pub fn linear(domain: &Domain, random: &mut Random) -> f64 {
     if let Some(&value) = random.pick(&domain.set) {
         return value;
@@ -83,19 +83,19 @@ pub fn linear(domain: &Domain, random: &mut Random) -> f64 {
     member(domain, value).unwrap_or(domain.low)
 }
 
-/// A large member of the domain: anywhere over its width, or near the top of whole numbers.
+/// A large member of the domain: uniform over its width, or near the upper limit of integers.
 pub fn large(domain: &Domain, random: &mut Random) -> f64 {
     let value = linear(domain, random);
     if !domain.integer || !domain.set.is_empty() || random.below(2) == 0 {
         return value;
     }
-    // The distance from the top is uniform over the bits, as small numbers are.
+    // The distance from the upper limit is uniform over the bits.
     let width = key(domain.high - value + 1.0) - key(1.0);
     let distance = unkey(key(1.0) + random.below(width as usize + 1) as i64).floor() - 1.0;
     member(domain, domain.high - distance).unwrap_or(value)
 }
 
-/// Values where things tend to break: the limits and their neighbours, small and round numbers.
+/// Edge cases: the limits and their neighbors, small and round numbers.
 pub fn special(domain: &Domain) -> Vec<f64> {
     if !domain.set.is_empty() {
         return domain.set.clone();
@@ -119,23 +119,23 @@ pub fn special(domain: &Domain) -> Vec<f64> {
     members
 }
 
-/// Moves points to where the requirements of a contract hold.
+/// Moves points until the requirements of a contract hold.
 #[derive(Clone, Debug)]
 pub struct RequirementRepair<'a> {
     contract: &'a Contract,
     evaluator: Evaluator<'a>,
-    /// Each requirement, the quantities it is about and the numbers in it.
+    /// The requirements, their quantities and the numbers in them.
     requirements: Vec<(Id, Vec<usize>, Vec<Id>)>,
     special: Vec<Vec<f64>>,
 }
 
 impl<'a> RequirementRepair<'a> {
-    /// How many quantities are changed before a point is given up.
+    /// Maximum number of changed quantities per point.
     const ROUNDS: usize = 12;
-    /// How many points are tried for one that meets everything.
+    /// Maximum number of points tried for a witness.
     const WITNESSES: usize = 4000;
 
-    /// Reads the requirements.
+    /// Collects the requirements of a contract.
     pub fn new(contract: &'a Contract) -> Self {
         let (graph, required) = (&contract.graph, contract.required());
         let parts = |&id: &Id| {
@@ -152,7 +152,7 @@ impl<'a> RequirementRepair<'a> {
         RequirementRepair { contract, evaluator, requirements: required.iter().map(parts).collect(), special }
     }
 
-    /// How many requirements a point does not meet, and the first of them.
+    /// The number of violated requirements, and the first of them.
     fn unmet(&mut self, point: &[f64]) -> (usize, usize) {
         self.evaluator.run(point);
         let unmet = |(_, (id, ..)): &(usize, &(Id, Vec<usize>, Vec<Id>))| !self.evaluator.value(*id).truth();
@@ -161,12 +161,12 @@ impl<'a> RequirementRepair<'a> {
         first.map_or((0, 0), |first| (1 + unmet.count(), first))
     }
 
-    /// Whether the point meets every requirement.
+    /// True if the point satisfies every requirement.
     pub fn meets(&mut self, point: &[f64]) -> bool {
         self.unmet(point).0 == 0
     }
 
-    /// Changes one quantity after the other until every requirement is met; false if that leads nowhere.
+    /// Changes one quantity after the other until every requirement holds; false if that fails.
     pub fn repair(&mut self, point: &mut [f64], random: &mut Random) -> bool {
         if self.requirements.is_empty() {
             return true;
@@ -179,7 +179,7 @@ impl<'a> RequirementRepair<'a> {
             let (_, support, nodes) = &self.requirements[first];
             let Some(&quantity) = random.pick(support) else { return false };
             let domain = &self.contract.quantities[quantity].domain;
-            // Where two sides are equal is a value of a side; what else is there is anywhere.
+            // Try values of either side, where the two are equal, and random values.
             let mut candidates: Vec<f64> = (0..3)
                 .filter_map(|_| member(domain, self.evaluator.value(*random.pick(nodes)?).number()))
                 .collect();
@@ -192,13 +192,13 @@ impl<'a> RequirementRepair<'a> {
                 point[quantity] = value;
                 self.unmet(point).0 < count
             });
-            // Without progress any change may be the one that the others need.
+            // Without progress, accept any change, as another one may depend on it.
             point[quantity] = better.unwrap_or(if random.below(2) == 0 { before } else { point[quantity] });
         }
         self.meets(point)
     }
 
-    /// A point of the domains that meets every requirement, if one is found.
+    /// A point of the domains that satisfies every requirement, if one is found.
     pub fn witness(&mut self) -> Option<Vec<f64>> {
         let mut random = Random(0x7769_746e_6573_7300);
         let of = |quantity: &Quantity, random: &mut Random, round: usize| match quantity.default {
@@ -215,7 +215,7 @@ impl<'a> RequirementRepair<'a> {
     }
 }
 
-/// Points that meet the requirements of a contract: each quantity is now one of the special values, now any, now a large one.
+/// Points that satisfy the requirements of a contract. Each value is special, uniform or large at random.
 pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> {
     let mut random = Random(seed);
     let special: Vec<Vec<f64>> =
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_count_the_numbers_in_their_order() {
+    fn keys_are_consecutive_and_ordered() {
         let ordered = [-f64::MAX, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, 1.5, f64::MAX];
         assert!(ordered.windows(2).all(|pair| key(pair[0]) < key(pair[1])));
         assert!(ordered.iter().all(|&number| unkey(key(number)) == number));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn special_values_are_the_limits_their_neighbours_and_round_numbers() {
+    fn special_values_are_limits_their_neighbors_and_round_numbers() {
         assert_eq!(special(&domain("{1, 2, 4}")), [1.0, 2.0, 4.0]);
         assert_eq!(special(&domain("integer [2, 9]")), [2.0, 9.0, 3.0, 7.0, 8.0]);
         let values = special(&domain("[-0.5, 0.5]"));

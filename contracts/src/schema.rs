@@ -15,7 +15,7 @@ pub enum Shape {
     Number,
     /// A number with an optional unit, or a case of an enumeration.
     Value,
-    /// An integer from 1 to this.
+    /// An integer from 1 to this limit.
     Count(u32),
     /// `true` or `false`.
     Flag,
@@ -43,7 +43,7 @@ pub enum Shape {
     Cases,
     /// A mapping from free names to texts.
     NamedTexts,
-    /// A mapping from entry names to the table's own fields and `source`, `as_of`, `doc`, `allow`.
+    /// A mapping from entry names to the table's fields and `source`, `as_of`, `doc` and `allow`.
     Entries,
 }
 
@@ -52,7 +52,7 @@ pub enum Shape {
 pub struct Key {
     /// The key as a contract writes it.
     pub name: &'static str,
-    /// The section is invalid without it.
+    /// Whether the section is invalid without it.
     pub required: bool,
     /// The form of its value.
     pub shape: Shape,
@@ -74,7 +74,11 @@ const DOC: Key = key("doc", Shape::Text, "description for the generated document
 pub const CONTRACT: &[Key] = &[
     required("metadata", Shape::Section(METADATA), "id, version and description of the contract"),
     key("quantities", Shape::Named(QUANTITY), "the inputs of the model"),
-    key("requires", Shape::Formulas, "relations between inputs that always hold: `arrival < service`"),
+    key(
+        "requires",
+        Shape::Formulas,
+        "relations between inputs that always hold, such as `arrival < service`",
+    ),
     key("equations", Shape::Named(EQUATION), "the formulas computed from the inputs"),
     key("classifiers", Shape::Named(CLASSIFIER), "ordered choices between named cases"),
     key("profiles", Shape::Named(TABLE), "typed tables, for example of devices, formats or models"),
@@ -86,7 +90,7 @@ pub const CONTRACT: &[Key] = &[
 /// `metadata`
 pub const METADATA: &[Key] = &[
     key("id", Shape::Id, "the name of the contract; defaults to the file stem"),
-    required("version", Shape::Version, "a semantic version, `1.0.0`"),
+    required("version", Shape::Version, "a semantic version such as `1.0.0`"),
     required("description", Shape::Text, "what the contract models"),
     key("references", Shape::Texts, "sources of the formulas"),
     key(

@@ -1,13 +1,13 @@
 //! A contract's text, and places in it.
 //!
-//! [`Source::read`] is the only function of the compiler that touches the disk.
+//! [`Source::read`] is the only function of the compiler that accesses the file system.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The largest contract that is read. Large enough for ten thousand equations.
+/// Maximum size of a contract file, enough for ten thousand equations.
 pub const MAX_BYTES: u64 = 4 << 20;
 
 /// A range of bytes in a source text.
@@ -29,16 +29,16 @@ impl Span {
 /// The text of a contract and its display name.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The path or name as messages show it.
+    /// The path or name that messages show.
     pub name: String,
     /// The text, without a byte order mark.
     pub text: String,
-    /// SHA-256 of the bytes as they were read, in lower-case hexadecimal.
+    /// SHA-256 of the unmodified bytes, in lower-case hexadecimal.
     pub sha256: String,
 }
 
 impl Source {
-    /// Reads a file; `name` is what messages call it.
+    /// Reads a file; messages refer to it as `name`.
     pub fn read(path: &Path, name: &str) -> Result<Self, ReadError> {
         let wrap = |kind| ReadError { name: name.to_owned(), kind };
         let of_io = |error: std::io::Error| {
@@ -54,7 +54,7 @@ impl Source {
         Self::from_bytes(name, bytes)
     }
 
-    /// Takes bytes that were read elsewhere.
+    /// Creates a source from the bytes of a file.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, ReadError> {
         let wrap = |kind| ReadError { name: name.to_owned(), kind };
         if bytes.len() as u64 > MAX_BYTES {
@@ -70,7 +70,7 @@ impl Source {
         Ok(Source { name: name.to_owned(), text, sha256 })
     }
 
-    /// Line and column (in characters) of a byte, both from 1.
+    /// Line and column (in characters) of a byte, both counted from 1.
     pub fn position(&self, byte: usize) -> (usize, usize) {
         let before = &self.text[..floor_boundary(&self.text, byte)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -84,7 +84,7 @@ impl Source {
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// The whole text as one scalar, for formulas that stand outside a contract.
+    /// The whole text as one scalar, for formulas outside of a contract.
     pub fn whole(&self) -> Text {
         let span = Span { start: 0, end: self.text.len() };
         Text { value: self.text.clone(), span, plain: false, block: false, origin: Origin::Verbatim(0) }
@@ -103,7 +103,7 @@ pub(crate) fn floor_boundary(text: &str, byte: usize) -> usize {
 /// An error reading a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// The path or name as it was asked for.
+    /// The requested path or name.
     pub name: String,
     /// The cause.
     pub kind: ReadErrorKind,
@@ -112,22 +112,22 @@ pub struct ReadError {
 /// The cause of a read error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadErrorKind {
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// No file of this name where contracts are looked for.
+    /// The name matches no contract on the search path.
     Nowhere {
-        /// The directory of the crate that asked, if it was one.
+        /// The searched directory, if any.
         directory: Option<PathBuf>,
         /// A built-in contract with a similar name.
         near: Option<String>,
     },
-    /// It is a directory.
+    /// The path is a directory.
     Directory,
     /// The operating system reported an error.
     Unreadable(String),
-    /// More than [`MAX_BYTES`].
+    /// The file has more than [`MAX_BYTES`].
     TooLarge,
-    /// Bytes that are not UTF-8.
+    /// The file is not UTF-8.
     NotUtf8 {
         /// The line of the first bad byte.
         line: usize,
@@ -168,12 +168,12 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// A scalar: its value, and for each byte of the value the place it came from.
+/// A scalar: its value, and for each byte of the value its place in the source.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// The value after YAML's own processing.
+    /// The value after YAML's processing of quotes, escapes and folds.
     pub value: String,
-    /// Where the scalar is, quotes included.
+    /// The place of the scalar, including quotes.
     pub span: Span,
     /// Written without quotes, so that it may be a number.
     pub plain: bool,
@@ -182,17 +182,17 @@ pub struct Text {
     pub(crate) origin: Origin,
 }
 
-/// Where the bytes of a scalar's value stand in the source.
+/// The mapping from the bytes of a scalar's value to the source.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// The value is in the source byte for byte from this byte on.
+    /// The value equals the source from this byte.
     Verbatim(usize),
-    /// Escapes, folding or indentation were undone: the source offset of each byte.
+    /// The source offset of each byte, if escapes, folds or indentation were removed.
     Mapped(Vec<u32>),
 }
 
 impl Text {
-    /// Where a range of the value's bytes is in the source.
+    /// The place of a range of the value's bytes in the source.
     pub fn at(&self, range: Range<usize>) -> Span {
         let place = |byte: usize| match &self.origin {
             Origin::Verbatim(start) => start + byte,
@@ -213,12 +213,12 @@ pub(crate) fn character_at(text: &str, start: usize) -> Range<usize> {
     start..start + text[start..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// The last character of a text: where the caret goes when something is missing at its end.
+/// The last character of a text: the place of the caret if something is missing at its end.
 pub(crate) fn last_character(text: &str) -> Range<usize> {
     text.char_indices().next_back().map_or(0, |(at, _)| at)..text.len()
 }
 
-/// A name as messages show it: whole if it is short, else its beginning.
+/// A name for messages, truncated if it is long.
 pub fn shorten(name: &str) -> String {
     const MAX_SHOWN: usize = 60;
     match name.char_indices().nth(MAX_SHOWN) {

@@ -1,6 +1,6 @@
-//! Did you mean: the nearest known name, if it is near enough.
+//! Suggestions for misspelled names.
 
-/// The candidate with the smallest edit distance, if at most a third of the characters differ, or one of a short name.
+/// Returns the candidate with the smallest edit distance, if at most a third of the characters differ (one in a short name).
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let characters = name.chars().count();
     if characters > 64 {
@@ -12,14 +12,14 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(distance, candidate)| {
             let longer = candidate.chars().count().max(characters);
-            // Of a single character nothing is left that could be meant.
+            // A single character is too short for a suggestion.
             *distance <= most && *distance < longer && longer <= 64
         })
         .min()
         .map(|(_, candidate)| candidate)
 }
 
-/// Characters to insert, remove, replace or swap with their neighbour; case counts half and is rounded down.
+/// Number of insertions, deletions, replacements and swaps of neighbors; a difference in case counts half, rounded down.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_names_are_found_and_far_ones_are_not() {
+    fn similar_names_are_suggested_and_others_are_not() {
         let known = ["total_params", "bandwidth", "compute"];
         assert_eq!(closest("total_parms", known), Some("total_params"));
         assert_eq!(closest("bandwith", known), Some("bandwidth"));

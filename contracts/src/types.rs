@@ -1,4 +1,4 @@
-//! Names, types and units of formulas.
+//! The type checker: names, types and units of formulas.
 
 use crate::contract::{Operand, Quantity};
 use crate::domain::{Domain, MAX_INTEGER};
@@ -9,28 +9,28 @@ use crate::source::{Span, shorten};
 use crate::suggest;
 use crate::unit::Unit;
 
-/// An error in what a formula means.
+/// A semantic error in a formula.
 fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(span, message).rule(Rule::Formula)
 }
 
-/// What a (part of a) formula is.
+/// The type of a formula or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Type {
     /// A number with a unit.
     Number(Unit),
-    /// A bare 0, which fits any unit; in a condition on results any bare number.
+    /// A bare 0, which matches any unit; in a condition on results, any bare number.
     Zero,
     /// A truth value.
     Truth,
-    /// A text; only in the rules of a profile table.
+    /// A text, only in the rules of a profile table.
     Text,
-    /// Wrong, and already reported.
+    /// An error that was already reported.
     Unknown,
 }
 
 impl Type {
-    /// What a message calls it.
+    /// The description used in diagnostics.
     pub fn what(self) -> &'static str {
         match self {
             Type::Number(_) | Type::Zero => "a number",
@@ -41,37 +41,37 @@ impl Type {
     }
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub enum Meaning {
-    /// A quantity or an equation with its unit; a quantity's domain too.
+    /// A quantity or an equation with its unit; a quantity also has a domain.
     Value(Operand, Unit, Option<Domain>),
-    /// A quantity whose values have these names.
+    /// An enumeration with these cases.
     Cases(Operand, Vec<String>),
     /// A classifier and its variants.
     Classifier(Vec<String>),
     /// A numeric field of a profile table.
     Number(Unit),
-    /// A text field and what it may be.
+    /// A text field and its allowed texts.
     Text(Vec<String>),
-    /// A result that is true or false.
+    /// A result of true or false.
     Truth,
-    /// A profile table, which has no value.
+    /// A profile table, which is not a value.
     Table,
-    /// A quantity or an equation whose error has been reported.
+    /// A quantity or an equation with a reported error.
     Wrong,
 }
 
-/// All names a formula may use, in the order of the file.
+/// The names in scope of a formula, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     names: std::collections::BTreeMap<String, Meaning>,
-    /// A dependency has an error, which has been reported: a name that is not here may be one of its.
+    /// Whether a dependency has a reported error, so that unknown names may be its own.
     pub incomplete: bool,
 }
 
 impl Meaning {
-    /// What the name of a quantity means.
+    /// The meaning of a quantity's name.
     pub fn for_quantity(quantity: &Quantity, operand: Operand) -> Meaning {
         if quantity.cases.is_empty() {
             Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()))
@@ -87,12 +87,12 @@ impl Scope {
         self.names.insert(name.to_owned(), meaning);
     }
 
-    /// Adds a name unless it is there already.
+    /// Adds a name unless it is already in scope.
     pub fn insert_new(&mut self, name: &str, meaning: Meaning) {
         self.names.entry(name.to_owned()).or_insert(meaning);
     }
 
-    /// What a name means.
+    /// Returns the meaning of a name.
     pub fn get(&self, name: &str) -> Option<&Meaning> {
         self.names.get(name)
     }
@@ -110,35 +110,35 @@ impl Scope {
     }
 }
 
-/// The place of a formula decides what it may contain.
+/// The place of a formula, which determines the allowed constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A requirement: quantities only.
     Requirement,
     /// An equation or the condition of a classifier's case.
     Equation,
-    /// The condition of a recommendation: classifiers may be asked.
+    /// The condition of a recommendation: also classifiers.
     Recommendation,
-    /// An obligation: directions, substitutions and `finite` too.
+    /// An obligation: also directions, substitutions and `finite`.
     Obligation,
-    /// A rule of a profile table: texts and `given` too.
+    /// A rule of a profile table: also texts and `given`.
     Rule,
-    /// A condition on results, as people type it: what a rule may contain, a bare number is in the unit of what it is
-    /// compared with, and two units of one dimension are converted.
+    /// A condition on results, as typed on the command line: like a rule, but bare numbers take the unit of the other side,
+    /// and units of the same dimension are converted.
     Gate,
 }
 
-/// Checks a formula and returns what it is as a whole.
+/// Checks a formula and returns its type.
 pub fn check(formula: &Formula, place: Place, scope: &Scope, report: &mut Report) -> Type {
     check_nodes(formula, place, scope, report)[formula.root]
 }
 
-/// Checks a formula and returns what each of its nodes is.
+/// Checks a formula and returns the type of each node.
 pub fn check_nodes(formula: &Formula, place: Place, scope: &Scope, report: &mut Report) -> Vec<Type> {
     let mut checker =
         Checker { formula, place, scope, report, types: Vec::with_capacity(formula.nodes.len()) };
     let cases = checker.cases();
-    // The terms of a sum were checked as they are written, once for all rows.
+    // The summand was checked once for all rows.
     for (id, (node, expanded)) in formula.nodes.iter().zip(formula.expanded_nodes()).enumerate() {
         let found = if expanded || cases.contains(&id) { Type::Unknown } else { checker.node(node) };
         checker.types.push(found);
@@ -146,7 +146,7 @@ pub fn check_nodes(formula: &Formula, place: Place, scope: &Scope, report: &mut 
     checker.types
 }
 
-/// Checks a formula that must be a number of this unit.
+/// Checks a formula that must be a number in this unit.
 pub fn check_number(formula: &Formula, wanted: Unit, what: &str, scope: &Scope, report: &mut Report) {
     let span = formula.top().span;
     match check(formula, Place::Equation, scope, report) {
@@ -188,7 +188,7 @@ impl Checker<'_> {
         self.formula.nodes[id].span
     }
 
-    /// The names of cases that stand in for enumerations: `fp8` in `rate(precision: fp8)`.
+    /// The nodes that name cases in substitutions: `fp8` in `rate(precision: fp8)`.
     fn cases(&self) -> Vec<usize> {
         let mut found = Vec::new();
         for node in &self.formula.nodes {
@@ -202,7 +202,7 @@ impl Checker<'_> {
         found
     }
 
-    /// A case that a name does not have.
+    /// Reports an unknown case.
     fn check_case(&mut self, name: &str, case: &str, span: Span, cases: &[String]) {
         if cases.iter().any(|known| known == case) {
             return;
@@ -271,7 +271,7 @@ impl Checker<'_> {
         Type::Unknown
     }
 
-    /// The unit of a product, quotient or power, if it has one.
+    /// The type of a product, quotient or power; reports a unit with too large exponents.
     fn product(&mut self, unit: Option<Unit>, span: Span) -> Type {
         let Some(unit) = unit else {
             self.report.add(
@@ -279,12 +279,12 @@ impl Checker<'_> {
             );
             return Type::Unknown;
         };
-        // A share is compared with a plain number, whatever the units that it was made of.
+        // A ratio is compared with plain numbers, whatever the units of its operands.
         let plain = self.place == Place::Gate && unit.is_dimensionless();
         Type::Number(if plain { Unit::ONE } else { unit })
     }
 
-    /// A ratio of units of one dimension is a conversion, and must be exactly right.
+    /// Checks a literal; a ratio of units of the same dimension is a conversion and must be exact.
     fn literal(&mut self, span: Span, value: f64, unit: Unit, text: &str) -> Type {
         if Unit::is_conversion(text) && value != unit.conversion() {
             let right = crate::formula::number(unit.conversion());
@@ -365,7 +365,7 @@ impl Checker<'_> {
         Type::Truth
     }
 
-    /// Both must have one unit; a bare 0 takes the other's.
+    /// Requires equal units; a bare 0 takes the unit of the other side.
     fn unify(&mut self, a: Type, b: Type, left: usize, right: usize, what: &str) -> Type {
         match (a, b) {
             (Type::Zero, other) | (other, Type::Zero) => other,
@@ -435,7 +435,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text that a field can never be is a typing error in the rule.
+    /// Reports a comparison of a field with a text that it cannot have.
     fn check_texts(&mut self, a: usize, b: usize) {
         for (field, text) in [(a, b), (b, a)] {
             let (Kind::Name(name), Kind::Quote(quoted)) =
@@ -455,7 +455,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A zero that is written out; what else can be zero is seen in the graph.
+    /// Reports a literal zero as the divisor; other divisors are checked in the graph.
     fn divisor(&mut self, id: usize) {
         if matches!(self.formula.nodes[id].kind, Kind::Number { value, .. } if value == 0.0) {
             self.report.add(wrong(self.span(id), "division by zero"));
@@ -545,7 +545,7 @@ impl Checker<'_> {
         Type::Number(Unit::ONE)
     }
 
-    /// The limits of an expression in whole numbers; none if it need not be whole.
+    /// The limits of an expression that is always an integer; none if it may not be.
     fn whole(&self, id: usize) -> Option<(f64, f64)> {
         let of = |id: &usize| self.whole(*id);
         let limits = match &self.formula.nodes[id].kind {
@@ -577,7 +577,7 @@ impl Checker<'_> {
             }
             _ => return None,
         };
-        // Beyond this a sum of whole numbers is rounded.
+        // Beyond 2^53 sums of integers are rounded.
         (limits.0.abs() < MAX_INTEGER && limits.1.abs() < MAX_INTEGER).then_some(limits)
     }
 

@@ -1,7 +1,7 @@
 //! Units: a vector of exponents over base dimensions, and an exact scale.
 //!
-//! Scales are products of powers of 2, 3 and 5, kept as exponents: every SI prefix, every binary prefix,
-//! the byte, the minute and the per cent are exact, and two scales are equal or they are not.
+//! Scales are products of powers of 2, 3 and 5, stored as exponents, so that SI prefixes, binary prefixes, bytes,
+//! minutes and percentages are exact, and scales can be compared for equality.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, Text, last_character, shorten};
 use crate::suggest;
 
-/// The base dimensions, by the name that units are printed with. Counts (token, layer, ...) are dimensions,
-/// so that tokens per second can't be mistaken for samples per second.
+/// The base dimensions, by their printed names. Counts (token, layer, ...) are dimensions,
+/// so that tokens per second cannot be confused with samples per second.
 const BASES: [&str; 16] = [
     "bit", "flop", "op", "token", "param", "element", "block", "layer", "head", "expert", "sequence",
     "sample", "cycle", "core", "J", "s",
@@ -30,10 +30,10 @@ pub struct Unit {
     scale: Scale,
 }
 
-/// A name, what it is made of as bases with exponents, and its scale.
+/// A name, its bases with exponents, and its scale.
 type Derived = (&'static str, &'static [(usize, i16)], [i16; 3]);
 
-/// Names that are not a base dimension themselves.
+/// Derived units.
 const DERIVED: [Derived; 8] = [
     ("B", &[(BIT, 1)], [3, 0, 0]),
     ("byte", &[(BIT, 1)], [3, 0, 0]),
@@ -44,7 +44,7 @@ const DERIVED: [Derived; 8] = [
     ("h", &[(SECOND, 1)], [4, 2, 2]),
     ("%", &[], [-2, 0, -2]),
 ];
-/// Names that take no prefix.
+/// Names that do not take a prefix.
 const PLAIN: [&str; 3] = ["min", "h", "%"];
 
 const DECIMAL: [(&str, i16); 12] = [
@@ -63,7 +63,7 @@ const DECIMAL: [(&str, i16); 12] = [
 ];
 const BINARY: [(&str, i16); 5] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50)];
 
-/// A regular expression for units, without anchors; it leaves open only whether parentheses match.
+/// A regular expression for units, without anchors. It does not check that parentheses match.
 pub fn pattern() -> String {
     let either = |names: Vec<&str>| format!("(?:{})", names.join("|"));
     let names: Vec<&str> = BASES.iter().copied().chain(DERIVED.iter().map(|(name, ..)| *name)).collect();
@@ -80,9 +80,9 @@ pub fn pattern() -> String {
     format!(r"\s*{factor}(?:\s*[*·×/÷]\s*{factor})*\s*")
 }
 
-/// Exponents beyond this are an error, not a unit.
+/// Maximum exponent in a unit.
 const MAX_EXPONENT: i16 = 64;
-/// Exponents of products beyond this are one, too.
+/// Maximum exponent of a product of units.
 const MAX_TOTAL: i16 = 8 * MAX_EXPONENT;
 
 impl Scale {
@@ -122,7 +122,7 @@ impl fmt::Display for Scale {
 }
 
 impl Unit {
-    /// The unit of plain numbers.
+    /// The unit of dimensionless numbers.
     pub const ONE: Unit = Unit { exponents: [0; BASES.len()], scale: Scale([0; 3]) };
 
     /// The product of two units; none if its exponents are too large.
@@ -140,7 +140,7 @@ impl Unit {
         Unit::ONE.combine(self, exponent)
     }
 
-    /// The unit whose square it is, if there is one.
+    /// The square root; none if an exponent is odd.
     pub fn root(self) -> Option<Unit> {
         let even = |parts: &[i16]| parts.iter().all(|part| part % 2 == 0);
         let root =
@@ -164,9 +164,9 @@ impl Unit {
         Some(product)
     }
 
-    /// Whether a unit is written as a ratio of two of one dimension, such as `B/GB`, as a product of such ratios, or as one
-    /// fraction of their parts, `B*s/GB/ms`. What has no dimension only because other units cancel, such as
-    /// `Gflop/J*pJ/flop`, is none.
+    /// True if the text is a conversion: a ratio of two units of the same dimension, such as `B/GB`, a product of such ratios,
+    /// or a fraction of their parts, `B*s/GB/ms`. A unit that is dimensionless only because other units cancel, such as
+    /// `Gflop/J*pJ/flop`, is not a conversion.
     pub fn is_conversion(text: &str) -> bool {
         let mut parser = UnitParser::new(text);
         if parser.product().is_err() {
@@ -201,18 +201,18 @@ impl Unit {
         self.exponents == other.exponents
     }
 
-    /// True without a dimension, independent of scale.
+    /// True for a dimensionless unit, independent of scale.
     pub fn is_dimensionless(self) -> bool {
         self.same_dimension(Unit::ONE)
     }
 
-    /// The number that makes a ratio of units of the same dimension equal to one: 1e9 for B/GB.
+    /// The factor of a conversion: 1e9 for B/GB.
     pub fn conversion(self) -> f64 {
         Scale::default().combine(self.scale, -1).value()
     }
 
-    /// What is missing when a value of unit `self` is used where `wanted` of the same dimension is needed:
-    /// how far it is off, and the literal that puts it right.
+    /// The missing conversion if a value in unit `self` is used for `wanted`, a unit of the same dimension: the factor
+    /// between them, and the literal that fixes it.
     pub fn missing_factor(self, wanted: Unit) -> (String, String) {
         let factor = self.scale.combine(wanted.scale, -1);
         let fixes = self.conversions();
@@ -229,7 +229,7 @@ impl Unit {
             })
         };
         let off = if factor.value() >= 1.0 { factor } else { Scale::default().combine(factor, -1) };
-        // Where both have a prefix on one name, the literal is written with these: `1000 [Gflop/Tflop]`.
+        // If both have a prefix on the same name, use these in the literal: `1000 [Gflop/Tflop]`.
         let (here, there) = (self.shown(), wanted.shown());
         if let (Some(from), Some(to), Some(&first)) = (here.prefix, there.prefix, here.above.first())
             && here.bytes == there.bytes
@@ -259,13 +259,13 @@ impl Unit {
         (off.to_string(), format!("multiply by a conversion factor of {factor}"))
     }
 
-    /// The conversion literals that make sense for this unit, the likely ones first.
+    /// Conversion literals for this unit, the most likely first.
     fn conversions(self) -> Vec<(Scale, String)> {
         let mut found = Vec::new();
         let used = |sign: i16| (0..BASES.len()).filter(move |&i| self.exponents[i] * sign > 0);
         for base in used(1).chain(used(-1)) {
             let name = if base == BIT { "B" } else { BASES[base] };
-            // Nobody says kilosecond: times are converted downwards, below.
+            // Seconds take no large prefixes; times are converted downwards, below.
             for (prefix, power) in DECIMAL.iter().filter(|(_, power)| *power > 0 && base != SECOND) {
                 found.push((Scale::ten(*power), format!("{name}/{prefix}{name}")));
             }
@@ -289,7 +289,7 @@ impl Unit {
         found
     }
 
-    /// Parses a unit. `%`, `1`, names with an optional prefix, `*`, `/`, `^` and parentheses.
+    /// Parses a unit: `%`, `1`, names with an optional prefix, `*`, `/`, `^` and parentheses.
     pub fn parse(text: &str) -> Result<Unit, UnitError> {
         let mut parser = UnitParser::new(text);
         let unit = parser.product()?;
@@ -306,7 +306,7 @@ impl Unit {
         Ok(unit)
     }
 
-    /// Parses a unit of a contract; what is wrong with it goes to the report.
+    /// Parses a unit of a contract; errors go to the report.
     pub fn read(text: &Text, report: &mut Report) -> Option<Unit> {
         let diagnostic = |error: UnitError| {
             Diagnostic::error(text.at(error.range), error.message).rule(Rule::Unit).note(error.note)
@@ -314,7 +314,7 @@ impl Unit {
         Unit::parse(&text.value).map_err(|error| report.add(diagnostic(error))).ok()
     }
 
-    /// The error of a unit that is not the one wanted: scale errors name the factor, others both units.
+    /// The error for a unit that differs from `wanted`: a difference in scale shows the factor, others both units.
     pub fn mismatch(self, wanted: Unit, span: Span, what: &str) -> Diagnostic {
         let diagnostic = if self.same_dimension(wanted) {
             let (off, fix) = self.missing_factor(wanted);
@@ -359,7 +359,7 @@ impl Unit {
     }
 }
 
-/// Every unit name, with common prefixes, for did-you-mean.
+/// Every unit name, with common prefixes, for suggestions.
 fn known_names() -> Vec<String> {
     let bare = BASES.iter().copied().chain(DERIVED.iter().map(|(name, ..)| *name)).map(str::to_owned);
     let prefixed = ["k", "M", "G", "T"]
@@ -368,8 +368,8 @@ fn known_names() -> Vec<String> {
     bare.chain(prefixed).chain(["ms", "us", "GiB", "MiB", "KiB"].map(str::to_owned)).collect()
 }
 
-/// What people write for a unit, and what it is here, each after the same prefix. The nearest name would not do: of `Gb`
-/// that is `GB`, wrong by eight.
+/// Other notations of units and their notation here, each after the same prefix. The most similar name is not always right:
+/// for `Gb` it is `GB`, which is off by a factor of eight.
 const SPELLINGS: [(&str, &str); 22] = [
     ("b", "bit"),
     ("bps", "bit/s"),
@@ -395,7 +395,7 @@ const SPELLINGS: [(&str, &str); 22] = [
     ("percent", "%"),
 ];
 
-/// The spelling of a unit that people write in another way, in the plural or with a superscript (`power`, such as `^2`).
+/// The notation here of a unit in another notation, in the plural or with a superscript (`power`, such as `^2`).
 fn spelling(name: &str, power: &str) -> Option<String> {
     let prefixes = DECIMAL.iter().chain(&BINARY).map(|(prefix, _)| *prefix);
     let single = |name: &str| {
@@ -410,7 +410,7 @@ fn spelling(name: &str, power: &str) -> Option<String> {
         let name = name.strip_suffix('s')?;
         single(name).or_else(|| Unit::named(name).map(|_| name.to_owned()))
     };
-    // In small letters nobody knows whether bits or bytes are meant.
+    // In lower case, bits and bytes are ambiguous.
     if let "mb" | "gb" | "tb" | "pb" = name {
         let prefix = name[..1].to_uppercase();
         return Some(format!("{prefix}B` or `{prefix}bit"));
@@ -419,13 +419,13 @@ fn spelling(name: &str, power: &str) -> Option<String> {
     Some(if power.is_empty() || !right.contains('/') { right + power } else { format!("({right}){power}") })
 }
 
-/// The power that superscript digits mean: `^2` for `²`; empty where there are none.
+/// The power of superscript digits: `^2` for `²`; empty without superscripts.
 fn superscripts(text: &str) -> String {
     let digits: String = text.chars().map_while(superscript).collect();
     if digits.is_empty() { digits } else { format!("^{digits}") }
 }
 
-/// The character that a superscript means.
+/// The plain character of a superscript.
 pub fn superscript(c: char) -> Option<char> {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     match c {
@@ -439,7 +439,7 @@ const GRAMMAR: &str = "expected a unit such as `GB/s`, `flop/param/token`, `1/s`
 /// A syntax error in a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
-    /// The bytes of the unit that are wrong.
+    /// The bytes of the error.
     pub range: std::ops::Range<usize>,
     /// The problem.
     pub message: String,
@@ -451,7 +451,7 @@ struct UnitParser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// The names in the order of the text, each with its exponent.
+    /// The names in source order, each with its exponent.
     atoms: Vec<(Unit, i32)>,
 }
 
@@ -460,7 +460,7 @@ impl<'a> UnitParser<'a> {
         UnitParser { text, at: 0, depth: 0, atoms: Vec::new() }
     }
 
-    /// The atoms from `first` on are raised to a power.
+    /// Raises the atoms from index `first` to a power.
     fn raise(&mut self, first: usize, exponent: i32) {
         for (_, power) in &mut self.atoms[first..] {
             *power = power.saturating_mul(exponent);
@@ -596,7 +596,7 @@ impl<'a> UnitParser<'a> {
     }
 }
 
-/// How a unit is printed: the prefix of its first name, or else a factor in front of all.
+/// The printed form of a unit: a prefix on its first name, or else a leading factor.
 struct Shown {
     bytes: bool,
     prefix: Option<&'static str>,
@@ -606,7 +606,7 @@ struct Shown {
 }
 
 impl Unit {
-    /// Prefers bytes to bits, and a prefix on the first name to a factor in front.
+    /// Prefers bytes to bits, and a prefix on the first name to a leading factor.
     fn shown(self) -> Shown {
         let bits = self.exponents[BIT];
         let as_bytes = self.scale.combine(Scale::two(3 * bits), -1);
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_is_a_ratio_of_units_of_one_dimension_however_it_is_written() {
+    fn conversions_are_ratios_of_units_of_the_same_dimension() {
         for text in [
             "B/GB",
             "B*GB^-1",
@@ -725,7 +725,7 @@ mod tests {
     }
 
     #[test]
-    fn exponents_that_grow_too_large_are_no_unit() {
+    fn too_large_exponents_are_errors() {
         let mut power = Some(unit("s"));
         for _ in 0..2 {
             power = power.and_then(|unit| unit.power(16));
@@ -738,7 +738,7 @@ mod tests {
     }
 
     #[test]
-    fn units_print_the_way_people_write_them() {
+    fn units_print_in_common_notation() {
         for text in [
             "GB/s",
             "bit/param",
@@ -760,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn the_missing_factor_is_a_literal_that_puts_the_scale_right() {
+    fn the_missing_factor_fixes_the_scale() {
         let (off, fix) = unit("Gflop/s").missing_factor(unit("flop/s"));
         assert_eq!((off.as_str(), fix.as_str()), ("1e9", "multiply by `1e9 [flop/Gflop]`"));
         let (off, fix) = unit("B").missing_factor(unit("GB"));
@@ -778,7 +778,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_units_say_where_and_what() {
+    fn unit_errors_have_a_place_and_a_message() {
         let error = Unit::parse("GB/sec").unwrap_err();
         assert_eq!(error.range, 3..6);
         for (wrong, right) in [

@@ -1,6 +1,6 @@
-//! From a contract's text to a tree of YAML values that know where they are.
+//! Parses the text of a contract into a tree of YAML values with their places.
 //!
-//! Aliases, tags, directives and second documents are refused: a contract says what it means once, in place.
+//! Aliases, tags, directives and multiple documents are rejected: a contract states everything once, in place.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use granit_parser::{Event, Parser, ScalarStyle};
 use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Origin, Source, Span, Text, floor_boundary, shorten};
 
-/// The most values a contract may hold; bounds the memory of the tree.
+/// Maximum number of values in a contract; bounds the memory of the tree.
 const MAX_NODES: usize = 400_000;
-/// How deep values may be nested. The language itself needs five levels.
+/// Maximum nesting depth of values. The language itself needs five levels.
 const MAX_NESTING: usize = 32;
 
 /// A YAML value.
@@ -26,7 +26,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// Where the value is.
+    /// The place of the value.
     pub fn span(&self) -> Span {
         match self {
             Node::Text(text) => text.span,
@@ -55,7 +55,7 @@ struct Builder<'a> {
     nodes: usize,
 }
 
-/// A collection whose end has not come yet.
+/// A collection that is still open.
 enum Open {
     List(Vec<Node>, Span),
     Map(Vec<(Text, Node)>, Option<Text>, Span),
@@ -190,7 +190,7 @@ impl Builder<'_> {
     }
 
     fn join(&self, start: Span, end: Span) -> Span {
-        // A block collection ends where the next token starts; leave out the white space before it.
+        // A block collection ends at the next token; exclude the white space before it.
         let text = &self.source.text;
         let end = end.end.max(end.start).min(text.len());
         let trimmed = text[..end].trim_end().len();
@@ -201,9 +201,9 @@ impl Builder<'_> {
     fn text(&self, value: &str, style: ScalarStyle, span: Span) -> Text {
         let raw = &self.source.text[span.start..span.end];
         let plain = style == ScalarStyle::Plain;
-        // The parser says `~` for a value that is not there.
+        // The parser returns `~` for a missing value.
         let value = if plain && raw.is_empty() { "" } else { value };
-        // The header of a block scalar is not part of its span.
+        // The span of a block scalar excludes its header.
         let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         let body = usize::from(matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted));
         let origin = if raw.get(body..).is_some_and(|rest| rest.starts_with(value)) {
@@ -214,7 +214,7 @@ impl Builder<'_> {
         Text { value: value.to_owned(), span: self.trim(span, block), plain, block, origin }
     }
 
-    /// A block scalar's span reaches to the next token; people mean its text.
+    /// The span without trailing white space; the parser's span of a block scalar extends to the next token.
     fn trim(&self, span: Span, block: bool) -> Span {
         if !block {
             return span;
@@ -224,10 +224,10 @@ impl Builder<'_> {
     }
 }
 
-/// The value that made the parser stop here for want of quotes: one on this line that starts with a character that
-/// YAML takes for its own or holds `: `, or an interval such as `[0, 1)`, whose bracket is open until the parser stops.
+/// Finds the unquoted value that caused a syntax error here: a value on this line that starts with a YAML indicator or
+/// contains `: `, or an interval such as `[0, 1)`, whose bracket the parser considers open.
 fn unquoted(text: &str, at: usize) -> Option<Span> {
-    /// An interval half open to the right can be this many lines above the place where the parser stops.
+    /// Maximum number of lines between an interval that is open on the right and the error.
     const LINES: usize = 4;
     let mut end = text[at..].find('\n').map_or(text.len(), |length| at + length);
     for back in 0..LINES {
@@ -241,7 +241,7 @@ fn unquoted(text: &str, at: usize) -> Option<Span> {
     None
 }
 
-/// An interval without quotes that starts with `[` and ends with `)`.
+/// An unquoted interval that starts with `[` and ends with `)`.
 fn half_open(line: &str) -> Option<Range<usize>> {
     let close = line.find(')')?;
     let open = line[..close].rfind('[')?;
@@ -250,11 +250,11 @@ fn half_open(line: &str) -> Option<Range<usize>> {
     (numbers && !line[..open].ends_with(['"', '\''])).then_some(open..close + 1)
 }
 
-/// The value of a line `key: value`, `- key: value` or `key: {key: value}` that needs quotes.
+/// The value in `key: value`, `- key: value` or `key: {key: value}`, if it needs quotes.
 fn indicated(line: &str) -> Option<Range<usize>> {
     let (_, value) = line.split_once(": ")?;
     let value = value.split(" #").next()?.trim();
-    // A block scalar starts with one of these too, and has nothing behind it but how it ends and is indented.
+    // The header of a block scalar also starts with an indicator, followed only by chomping and indentation.
     let block = |value: &str| {
         value.strip_prefix(['>', '|']).is_some_and(|rest| rest.trim_start_matches(['-', '+']).is_empty())
     };
@@ -272,8 +272,8 @@ fn indicated(line: &str) -> Option<Range<usize>> {
 
 /// The source offset of each byte of `value`, and of its end.
 ///
-/// Cooked and raw text differ by escapes, doubled quotes and by white space at line breaks; characters
-/// never change places, so one walk over both is enough.
+/// Cooked and raw text differ by escapes, doubled quotes and white space at line breaks; the order of characters is
+/// the same, so one pass over both is enough.
 fn align(value: &str, raw: &str, body: usize, style: ScalarStyle, base: usize) -> Vec<u32> {
     let mut offsets = Vec::with_capacity(value.len() + 1);
     let mut at = body;
@@ -308,7 +308,7 @@ fn escape_length(rest: &str) -> usize {
     1 + character + digits
 }
 
-/// Reports every key that appears twice in one mapping.
+/// Reports duplicate keys of a mapping.
 fn find_duplicates(root: &Node, report: &mut Report) {
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {

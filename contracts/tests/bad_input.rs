@@ -1,4 +1,4 @@
-//! Input nobody should write: each is refused with a message, within bounded memory, without a panic.
+//! Malformed and hostile input is rejected with a message, within bounded memory and without a panic.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -10,12 +10,12 @@ use roofline_test_support::memory::{Counting, peak};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The count is of the whole process, so the tests of this file take turns.
+/// Memory is counted for the whole process, so the tests of this file run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 const BOUND: usize = 200 << 20;
 
-/// Compiles within the memory bound, the text itself included.
+/// Compiles within the memory bound, which includes the text.
 fn bounded(text: impl Into<String>) -> Compiled {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let source = Source::from_bytes("hostile.yaml", text.into().into_bytes()).expect("not too large");
@@ -24,7 +24,7 @@ fn bounded(text: impl Into<String>) -> Compiled {
     compiled
 }
 
-/// The first message of a contract that must be refused.
+/// The first diagnostic of a contract that must be rejected.
 fn refused(text: impl Into<String>) -> String {
     let compiled = bounded(text);
     assert!(compiled.contract.is_none(), "accepted");
@@ -38,7 +38,7 @@ fn formula(text: &str) -> String {
 }
 
 #[test]
-fn a_missing_file_a_directory_and_an_endless_file_are_told_apart() {
+fn read_errors_are_distinguished() {
     let kind = |path: &str| Source::read(Path::new(path), path).map(|_| ()).map_err(|error| error.kind);
     assert_eq!(kind("/no/such/contract.yaml"), Err(ReadErrorKind::Missing));
     assert_eq!(kind(env!("CARGO_MANIFEST_DIR")), Err(ReadErrorKind::Directory));
@@ -47,7 +47,7 @@ fn a_missing_file_a_directory_and_an_endless_file_are_told_apart() {
 }
 
 #[test]
-fn a_hundred_megabytes_are_refused_by_their_size() {
+fn large_files_are_rejected() {
     let bytes = vec![b'#'; 100 << 20];
     let error = Source::from_bytes("large.yaml", bytes).expect_err("too large");
     assert_eq!(error.kind, ReadErrorKind::TooLarge);
@@ -55,7 +55,7 @@ fn a_hundred_megabytes_are_refused_by_their_size() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_named_by_line() {
+fn invalid_utf8_is_reported_with_its_line() {
     let error = Source::from_bytes("x.yaml", b"a: b\nc: \xff\n".to_vec()).expect_err("not UTF-8");
     assert_eq!(error.kind, ReadErrorKind::NotUtf8 { line: 2, byte: 8 });
 }
@@ -80,7 +80,7 @@ fn windows_line_ends_do_not_move_the_caret() {
 }
 
 #[test]
-fn alias_bombs_are_refused_at_the_first_anchor() {
+fn alias_bombs_are_rejected_at_the_first_anchor() {
     let mut text = String::from("a: &a [x, x, x, x, x, x, x, x, x]\n");
     for (from, to) in [('a', 'b'), ('b', 'c'), ('c', 'd'), ('d', 'e'), ('e', 'f'), ('f', 'g'), ('g', 'h')] {
         text += &format!("{to}: &{to} [{}]\n", vec![format!("*{from}"); 9].join(", "));
@@ -89,7 +89,7 @@ fn alias_bombs_are_refused_at_the_first_anchor() {
 }
 
 #[test]
-fn deep_nesting_is_refused_in_flow_and_in_block_form() {
+fn deep_nesting_is_rejected_in_flow_and_block_form() {
     let flow = format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(refused(flow).contains("at most 32 levels of nesting"));
     let dashes = "- ".repeat(100_000);
@@ -99,7 +99,7 @@ fn deep_nesting_is_refused_in_flow_and_in_block_form() {
 }
 
 #[test]
-fn very_many_values_are_refused_within_memory() {
+fn too_many_values_are_rejected_within_bounded_memory() {
     let list = format!("obligations: [{}]", "a,".repeat(2_000_000));
     assert!(refused(list).contains("too many values"));
     let mappings =
@@ -108,7 +108,7 @@ fn very_many_values_are_refused_within_memory() {
 }
 
 #[test]
-fn very_many_errors_are_counted_and_the_first_ones_shown() {
+fn only_the_first_errors_are_shown() {
     let mut text = String::from(HEAD);
     text += "equations:\n";
     for i in 0..20_000 {
@@ -122,7 +122,7 @@ fn very_many_errors_are_counted_and_the_first_ones_shown() {
 }
 
 #[test]
-fn nested_parentheses_and_long_chains_are_refused_or_computed() {
+fn nested_parentheses_and_long_chains_are_bounded() {
     for open in ["(", "-", "not ", "if ", "min(1, "] {
         assert!(
             refused(formula(&format!("\"{}x\"", open.repeat(100_000 / open.len())))).contains("formula"),
@@ -140,7 +140,7 @@ fn nested_parentheses_and_long_chains_are_refused_or_computed() {
 }
 
 #[test]
-fn names_of_ten_thousand_letters_are_refused_without_being_repeated() {
+fn long_names_are_truncated_in_messages() {
     let name = "n".repeat(10_000);
     let quoted =
         format!("metadata: {{version: 1.0.0, description: x}}\nquantities:\n  \"{name}\": {{unit: 1}}\n");
@@ -158,7 +158,7 @@ fn names_of_ten_thousand_letters_are_refused_without_being_repeated() {
 }
 
 #[test]
-fn two_documents_and_an_empty_file_are_refused() {
+fn two_documents_and_an_empty_file_are_rejected() {
     assert!(refused("").contains("the contract is empty"));
     assert!(refused("---\n---\n").contains("found a second one"));
     assert!(refused("# only a comment\n").contains("the contract is empty"));

@@ -1,9 +1,9 @@
-//! Cases of a classifier: one that an earlier case leaves nothing of is an error, and no other is.
+//! Unreachable cases of a classifier are errors, and reachable ones are not.
 
 use roofline_contracts::check_in;
 use roofline_contracts::source::Source;
 
-/// What is said of a classifier with these two cases before `otherwise`.
+/// The errors of a classifier with these two cases before `otherwise`.
 fn said(first: &str, second: &str) -> Vec<String> {
     let text = format!(
         "metadata: {{version: 1.0.0, description: Bands}}
@@ -46,7 +46,7 @@ fn a_case_covered_by_an_earlier_one_is_unreachable() {
 }
 
 #[test]
-fn a_case_with_something_left_is_fine() {
+fn reachable_cases_are_accepted() {
     for (first, second) in [
         ("< 5", "<= 5"),
         ("< 5", "< 6"),

@@ -1,4 +1,4 @@
-//! Certificates of the shipped contracts: the checker accepts them as they are, and refuses them when anything is changed.
+//! The checker accepts the certificates of the shipped contracts, and rejects changed ones.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn every_shipped_obligation_has_a_proof_that_the_checker_accepts() {
     }
 }
 
-/// Every rule; the match fails to compile where one is missing.
+/// All rules; the match does not compile if one is missing.
 fn rules() -> Vec<Rule> {
     use Rule::*;
     let all = [
@@ -87,7 +87,7 @@ obligations:
 }
 
 #[test]
-fn what_is_true_has_a_certificate_and_what_is_false_has_none() {
+fn true_claims_have_certificates_and_false_claims_do_not() {
     for formal in [
         "sum <= 20",
         "sum increasing in x",
@@ -129,7 +129,7 @@ fn what_is_true_has_a_certificate_and_what_is_false_has_none() {
 }
 
 #[test]
-fn a_prover_with_a_wrong_rule_convinces_no_checker() {
+fn the_checker_rejects_wrong_rules() {
     for formal in ["share * y == x", "sum - y == x", "sum >= 0", "abs(x) <= x"] {
         let contract = with_obligation(formal);
         let problem = problem(&contract);
@@ -144,7 +144,7 @@ fn a_prover_with_a_wrong_rule_convinces_no_checker() {
                 Step { rule: Rule::Operation, from: Vec::new(), gives, cases: Vec::new() }
             })
             .collect();
-        // Whatever such a rule starts from, its name is one that the checker knows, and it gives the claim.
+        // A wrong rule has a known name, arbitrary premises and concludes the claim.
         for rule in rules() {
             for from in [vec![], vec![0], vec![0, 1], vec![1, 0], vec![0, 1, 0]] {
                 let mut steps = ranges.clone();
@@ -160,7 +160,7 @@ fn a_prover_with_a_wrong_rule_convinces_no_checker() {
 }
 
 #[test]
-fn a_claim_whose_certificate_is_refused_is_not_proven() {
+fn a_claim_with_a_rejected_certificate_is_not_proven() {
     for formal in ["share * y == x", "sum >= 0", "abs(x) <= x", "root increasing in x"] {
         let contract = with_obligation(formal);
         assert_eq!(judged(&contract, &[false])[0].verdict, Verdict::Refuted, "{formal}");
@@ -171,7 +171,7 @@ fn a_claim_whose_certificate_is_refused_is_not_proven() {
 }
 
 #[test]
-fn what_is_required_is_assumed_at_every_point_and_nothing_else() {
+fn proofs_assume_exactly_the_requirements() {
     let queue = |requires: &str| {
         let text = format!(
             "metadata: {{version: 1.0.0, description: A queue}}
@@ -198,7 +198,7 @@ obligations:
     assert!(check(&problem(&bounded), &certificate).is_err());
 }
 
-/// Changes one thing in one step, anywhere; whether it was a fact.
+/// Changes a random step; returns true if the change affects its fact.
 fn changed(steps: &mut [Step], nodes: usize, random: &mut Random) -> bool {
     let position = random.below(steps.len());
     let step = &mut steps[position];
@@ -258,13 +258,13 @@ fn other_fact(fact: Fact, nodes: usize, random: &mut Random) -> Fact {
     }
 }
 
-/// Whether the whole certificate is accepted, every proof in it.
+/// True if every proof of the certificate is accepted.
 fn accepted(contract: &Contract, certificate: &Certificate) -> bool {
     check(&problem(contract), certificate).is_ok_and(|verdicts| verdicts.iter().all(Result::is_ok))
 }
 
 #[test]
-fn a_certificate_with_any_other_fact_is_refused() {
+fn a_certificate_with_a_changed_fact_is_rejected() {
     let mut random = Random(19);
     for name in ["roofline-model-v1", "inference-latency-v1", "quantization-v1", "speculation-v1"] {
         let contract = shipped(name);
@@ -282,11 +282,11 @@ fn a_certificate_with_any_other_fact_is_refused() {
             }
             tried += 1;
             let accepted = accepted(&contract, &copy);
-            // The same facts may follow in another way, from another copy of a fact: nothing else is claimed.
+            // A changed premise may be another copy of the same fact, so only most changes are rejected.
             assert!(!(facts && accepted), "{name}: accepted: {:?}", copy.proofs.get(part));
             refused += usize::from(!accepted);
         }
-        assert!(tried > 500 && refused * 100 >= tried * 97, "{name}: {refused} of {tried} refused");
+        assert!(tried > 500 && refused * 100 >= tried * 97, "{name}: {refused} of {tried} rejected");
     }
 }
 
@@ -298,12 +298,12 @@ fn zeros_of_a_certificate_have_the_signs_of_the_contract() {
     let mut copy = certificate.clone();
     let zero = copy.about.nodes.iter_mut().find(|op| **op == Op::Number(0.0)).unwrap();
     *zero = Op::Number(-0.0);
-    // Equal as numbers, but not for what is divided by them.
+    // Equal as numbers, but different as divisors.
     assert_eq!(copy, certificate);
     assert!(!accepted(&contract, &copy));
 }
 
-/// A contract whose theorems Coq checks beside those of the shipped ones, after a change.
+/// A contract whose theorems `.ci/coq` checks too, after a change.
 fn for_coq(file: &str, from: &str, to: &str) -> Contract {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coq").join(file);
     let text = std::fs::read_to_string(path).unwrap();
@@ -314,7 +314,7 @@ fn for_coq(file: &str, from: &str, to: &str) -> Contract {
 }
 
 #[test]
-fn a_theorem_has_the_zero_that_a_table_has() {
+fn theorems_keep_the_sign_of_zeros_in_tables() {
     let contract = for_coq("zeros-v1.yaml", "", "");
     let certificate = certify(&contract);
     assert!(accepted(&contract, &certificate));
@@ -324,20 +324,20 @@ fn a_theorem_has_the_zero_that_a_table_has() {
 }
 
 #[test]
-fn a_divisor_whose_parts_are_never_zero_together_is_bounded_away_from_zero() {
+fn a_sum_of_values_that_are_not_both_zero_is_a_valid_divisor() {
     let domain = "integer [1, 1e6]";
     for wide in [domain, "[1, 1e6]", "[1, 1e300]", "integer >= 1"] {
         let contract = for_coq("amdahl-v1.yaml", domain, wide);
         assert_eq!(verdicts(&contract)[..3], [Ok(()), Ok(()), Ok(())], "{wide}");
     }
-    // 1 over the largest f64 is so small that 1 divided by it is infinite.
+    // 1 divided by the largest f64 is so small that its reciprocal is infinite.
     assert!(verdicts(&for_coq("amdahl-v1.yaml", domain, ">= 1")).iter().all(Result::is_err));
 }
 
-/// What a prover with a wrong rule would write: the range of a difference from the wrong corners, a quotient that grows with its
-/// divisor, and a product by 3 as an exact power of two.
+/// Certificates of a prover with wrong rules: the range of a difference from the wrong corners, a quotient that grows with
+/// its divisor, and a product by 3 as an exact power of two.
 #[test]
-fn wrong_rules_of_three_kinds_are_refused_at_the_step_that_uses_them() {
+fn wrong_rules_are_rejected_at_the_step_that_uses_them() {
     let refused = |formal: &str, wrong: &dyn Fn(&Problem) -> Vec<Step>| {
         let contract = with_obligation(formal);
         let about = problem(&contract);
@@ -390,7 +390,7 @@ fn wrong_rules_of_three_kinds_are_refused_at_the_step_that_uses_them() {
 }
 
 #[test]
-fn a_certificate_about_something_else_is_refused() {
+fn a_certificate_of_another_contract_is_rejected() {
     let contract = shipped("roofline-model-v1");
     let certificate = certify(&contract);
     let refused = |change: &dyn Fn(&mut Certificate)| {

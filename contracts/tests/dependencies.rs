@@ -1,4 +1,4 @@
-//! Contracts that depend on others: what they take over, and every way in which that goes wrong.
+//! Contracts with dependencies: imported items, and all errors.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ fn only_error(name: &str) -> String {
 }
 
 #[test]
-fn a_contract_takes_over_what_its_formulas_name_and_what_that_is_built_on() {
+fn a_contract_imports_the_names_in_its_formulas_and_their_operands() {
     let user = contract("user-v1");
     let quantities: Vec<(&str, Option<&str>)> =
         user.quantities.iter().map(|q| (q.name.as_str(), q.origin.as_deref())).collect();
@@ -43,7 +43,7 @@ fn a_contract_takes_over_what_its_formulas_name_and_what_that_is_built_on() {
     assert_eq!(user.obligations.len(), 1, "obligations stay where they are proven");
     let outputs = eval::evaluate(&user, &[3.0, 10.0, 5.0]).expect("inside the domains");
     assert_eq!(outputs.equations, [12.0, 2.0, 4.0]);
-    assert_eq!(outputs.recommendations, [0], "a classifier of a dependency can be asked");
+    assert_eq!(outputs.recommendations, [0], "a classifier of a dependency can be used");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn an_error_in_a_dependency_is_not_repeated_by_its_users() {
 }
 
 #[test]
-fn what_is_required_of_an_input_comes_along_with_it_and_with_what_it_is_bound_to() {
+fn requirements_are_imported_with_their_inputs() {
     let user = contract("queue-user-v1");
     let names: Vec<&str> = user.quantities.iter().map(|quantity| quantity.name.as_str()).collect();
     assert_eq!(names, ["arrival", "middle", "service"]);
@@ -67,17 +67,17 @@ fn what_is_required_of_an_input_comes_along_with_it_and_with_what_it_is_bound_to
 }
 
 #[test]
-fn an_item_that_comes_over_two_ways_is_one_item() {
+fn an_item_imported_on_two_paths_is_one_item() {
     let user = contract("second-user-v1");
     assert_eq!(user.equations.iter().filter(|equation| equation.name == "duration").count(), 1);
     let origins: Vec<&str> = user.closure().iter().map(|c| c.metadata.id.as_str()).collect();
     assert_eq!(origins, ["base-v1", "user-v1"]);
-    let total = user.equation("total").expect("it was taken over");
+    let total = user.equation("total").expect("an imported equation");
     assert_eq!(user.home(total.origin.as_deref()).metadata.id, "user-v1");
 }
 
 #[test]
-fn all_files_that_were_read_are_known_for_rebuilds() {
+fn all_read_files_are_tracked_for_rebuilds() {
     let files = compiled("second-user-v1").files;
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
     assert_eq!(names, ["base-v1.yaml", "user-v1.yaml"]);
@@ -127,7 +127,7 @@ fn a_cycle_is_shown_as_a_path() {
 #[test]
 fn a_compiler_shares_built_in_dependencies_but_never_files() {
     let mut compiler = Compiler::default();
-    let built_in = |name: &str| library::built_in(name).expect("it ships with the crate");
+    let built_in = |name: &str| library::built_in(name).expect("a built-in contract");
     let mut hardware = |directory: Option<&Path>| {
         let compiled = compiler.compile_in(built_in("roofline-model-v1"), directory);
         let contract = compiled.contract.expect("the contract is valid");
@@ -139,7 +139,7 @@ fn a_compiler_shares_built_in_dependencies_but_never_files() {
     assert!(std::sync::Arc::ptr_eq(&first, &second), "compiled twice");
 
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiler-shares");
-    std::fs::create_dir_all(&directory).expect("the test's own directory can be made");
+    std::fs::create_dir_all(&directory).expect("the test directory can be created");
     let text = built_in("hardware-v1").text.replacen("\n  version: 2.", "\n  version: 2.9", 1);
     std::fs::write(directory.join("hardware-v1.yaml"), text).expect("a file can be written");
     let (files, local) = hardware(Some(&directory));
@@ -148,7 +148,7 @@ fn a_compiler_shares_built_in_dependencies_but_never_files() {
 }
 
 #[test]
-fn a_table_that_extends_another_has_its_fields_and_meets_its_rules() {
+fn an_extended_table_has_the_fields_and_rules_of_the_base() {
     let contract = contract("extends");
     let table = contract.table("my_devices").expect("its own table");
     let registry = contract.dependencies[0].table("devices").expect("the registry");

@@ -1,5 +1,5 @@
-//! The device registry refuses the errors that are usual in such lists: each file in `devices/` is one entry with
-//! one of them, and `devices/wrong.csv` has wrong figures that circulate, each put into the entry of its device.
+//! The rules of the device registry detect common errors: each file in `devices/` is an entry with one error, and
+//! `devices/wrong.csv` lists wrong figures from other sources, which replace those of the registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use roofline_contracts::source::Source;
 const REGISTRY: &str = include_str!("../hardware-v1.yaml");
 const WRONG: &str = include_str!("devices/wrong.csv");
 
-/// What stands before the entries, the entries, and what follows them.
+/// The registry before the entries, the entries, and the rest.
 fn parts() -> (&'static str, &'static str, &'static str) {
     let (before, rest) = REGISTRY.split_once("\n    entries:\n").expect("the registry has entries");
     let (entries, after) = rest.split_once("\nobligations:").expect("obligations follow the entries");
@@ -27,7 +27,7 @@ fn errors_of(entry: &str) -> Vec<String> {
     compiled.diagnostics.iter().filter(|m| m.severity == Severity::Error).map(|m| m.message.clone()).collect()
 }
 
-/// A fixture without its first line, which says what is wrong with it, at the place of an entry.
+/// A fixture, indented like an entry, without its first line, which describes the error.
 fn indented(fixture: &str) -> String {
     fixture.lines().skip(1).map(|line| format!("      {line}\n")).collect()
 }
@@ -61,7 +61,7 @@ fn entry(name: &str) -> Vec<String> {
     std::iter::once(first).chain(rest).map(str::to_owned).collect()
 }
 
-/// The entry with these figures, `field=value` each, in place of its own.
+/// The entry with some figures replaced by `field=value` pairs.
 fn entry_with(name: &str, figures: &str) -> String {
     let mut lines = entry(name);
     for figure in figures.split(' ') {
@@ -77,7 +77,7 @@ fn entry_with(name: &str, figures: &str) -> String {
 }
 
 #[test]
-fn every_usual_mistake_is_refused_by_its_own_rule() {
+fn every_common_error_is_detected_by_its_rule() {
     for (name, entry) in diagnostics() {
         let expected = match name.as_str() {
             "no-source" => "missing `source` in profile `mistake`".to_owned(),
@@ -91,14 +91,14 @@ fn every_usual_mistake_is_refused_by_its_own_rule() {
 }
 
 #[test]
-fn every_rule_of_the_registry_has_a_mistake_that_only_it_refuses() {
+fn every_rule_has_an_error_that_only_it_detects() {
     let fixtures: BTreeSet<String> = diagnostics().into_iter().map(|(name, _)| name).collect();
     let without: Vec<&str> = rules().into_iter().filter(|rule| !fixtures.contains(*rule)).collect();
     assert_eq!(without, Vec::<&str>::new());
 }
 
 #[test]
-fn an_entry_without_a_mistake_is_accepted() {
+fn a_correct_entry_is_accepted() {
     let entry = "# A device of the future.\nfuture:\n  vendor: nvidia\n  kind: gpu\n  market: data_center\n  architecture: \
                  blackwell\n  launch_year: 2030\n  fp32: 75000 Gflop/s\n  compute: 75000 Gflop/s\n  bandwidth: 8000 GB/s\n  \
                  source: a data sheet\n  as_of: 2026-11-01\n";
@@ -106,18 +106,22 @@ fn an_entry_without_a_mistake_is_accepted() {
 }
 
 #[test]
-fn every_wrong_figure_that_circulates_is_refused_or_known_to_pass() {
-    // By row of the list: whether each of its figures is refused.
+fn wrong_figures_are_detected_or_listed_with_a_reason() {
+    // For each row of the list, true if its figures are rejected.
     let mut refused: BTreeMap<u32, bool> = BTreeMap::new();
     for line in WRONG.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         let [row, device, figures, _, expected, why_none] = cells[..] else { panic!("six cells: {line}") };
         let expected: Vec<&str> = expected.split(' ').filter(|rule| *rule != "-").collect();
-        assert_eq!(expected.is_empty(), !why_none.is_empty(), "a reason exactly where no rule helps: {line}");
-        // Some rows are about devices that are not in the registry, and then there is nothing to refuse.
+        assert_eq!(
+            expected.is_empty(),
+            !why_none.is_empty(),
+            "a reason is required if and only if no rule applies: {line}"
+        );
+        // Rows about devices outside of the registry are skipped.
         if device != "-" {
             let right = errors_of(&(entry(device).join("\n") + "\n"));
-            assert_eq!(right, Vec::<String>::new(), "{device} as it is");
+            assert_eq!(right, Vec::<String>::new(), "{device} without the change");
             let found = errors_of(&entry_with(device, figures));
             let broken: Vec<&str> = found
                 .iter()
@@ -134,5 +138,5 @@ fn every_wrong_figure_that_circulates_is_refused_or_known_to_pass() {
     assert_eq!((caught, refused.len()), (97, 110));
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide-device.md");
     let guide = std::fs::read_to_string(guide).expect("the guide is there");
-    assert!(guide.contains(&format!("The rules refuse {caught} of {} such figures", refused.len())));
+    assert!(guide.contains(&format!("The rules reject {caught} of {} such figures", refused.len())));
 }

@@ -1,4 +1,4 @@
-//! Every error that a contract can have, each with the message that people see.
+//! Snapshots of the diagnostics of every kind of error.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,19 +42,19 @@ fn every_rejected_fixture_has_its_message() {
 }
 
 #[test]
-fn no_snapshot_is_left_without_its_fixture() {
+fn every_snapshot_belongs_to_a_fixture() {
     let fixtures: BTreeSet<String> =
         fixtures().into_iter().map(|(name, _)| format!("diagnostics__{name}.snap")).collect();
     for entry in std::fs::read_dir(directory("snapshots")).expect("the snapshots are there") {
         let name = entry.expect("a directory entry").file_name().to_string_lossy().into_owned();
         if name.starts_with("diagnostics__") && name.ends_with(".snap") {
-            assert!(fixtures.contains(&name), "{name} belongs to no fixture");
+            assert!(fixtures.contains(&name), "{name} has no fixture");
         }
     }
 }
 
 #[test]
-fn a_contract_with_many_mistakes_shows_them_all_at_once() {
+fn all_errors_of_a_contract_are_reported_at_once() {
     let path = directory("rejected").join("many-mistakes.yaml");
     let compiled = compile(Source::read(&path, "many-mistakes.yaml").expect("readable"));
     let errors = compiled.rendered(Severity::Error).count();

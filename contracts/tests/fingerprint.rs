@@ -1,5 +1,5 @@
-//! Fingerprints follow the meaning of a contract: a row of a table, prose and layout leave them; a formula or a domain changes
-//! those that reach it, and no other.
+//! Fingerprints depend only on the meaning of a contract: rows of tables, prose and layout do not affect them; a formula or a
+//! domain affects exactly those that depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use roofline_contracts::fingerprint;
 use roofline_contracts::library::{BUILT_IN, Found, find};
 use roofline_contracts::source::Source;
 
-/// The shipped contracts with one text in place of another in one file, by name.
+/// The shipped contracts by name, with one replacement in one file.
 fn shipped_with(edited: &str, from: &str, to: &str) -> BTreeMap<&'static str, Contract> {
     let source = |file: &str| {
         let mut source = find(file, None)?.source;
@@ -48,7 +48,7 @@ fn fingerprints(contracts: &BTreeMap<&'static str, Contract>) -> BTreeMap<String
     found
 }
 
-/// The keys with another fingerprint.
+/// The keys whose fingerprint changes.
 fn changed(edited: &str, from: &str, to: &str) -> Vec<String> {
     let (before, after) =
         (fingerprints(&shipped_with("", "", "")), fingerprints(&shipped_with(edited, from, to)));
@@ -83,7 +83,7 @@ fn prose_and_notation_change_no_fingerprint() {
 }
 
 #[test]
-fn a_formula_changes_the_fingerprints_that_reach_it_and_no_other() {
+fn a_formula_changes_exactly_the_dependent_fingerprints() {
     let edit = ("offload-v1.yaml", "host_bytes / (bus * 1e9 [B/GB])", "2 * host_bytes / (bus * 1e9 [B/GB])");
     let wanted = [
         "offload-v1 classifier way",
@@ -105,7 +105,7 @@ fn a_formula_changes_the_fingerprints_that_reach_it_and_no_other() {
 }
 
 #[test]
-fn a_domain_changes_the_fingerprints_that_reach_it_and_no_other() {
+fn a_domain_changes_exactly_the_dependent_fingerprints() {
     let edit = ("offload-v1.yaml", "domain: \"[0.001, 1e6]\"", "domain: \"[0.01, 1e6]\"");
     let wanted = [
         "offload-v1 inputs",
@@ -120,7 +120,7 @@ fn a_domain_changes_the_fingerprints_that_reach_it_and_no_other() {
 }
 
 #[test]
-fn a_domain_of_a_dependency_changes_the_fingerprints_of_those_that_take_it() {
+fn a_domain_of_a_dependency_changes_dependent_fingerprints() {
     let edit = ("hardware-v1.yaml", "domain: \"[1e-6, 1e9]\"", "domain: \"[1e-6, 1e8]\"");
     let changed = changed(edit.0, edit.1, edit.2);
     let contracts: BTreeSet<&str> = changed.iter().filter_map(|key| key.split(' ').next()).collect();
@@ -140,7 +140,7 @@ fn a_domain_of_a_dependency_changes_the_fingerprints_of_those_that_take_it() {
 }
 
 #[test]
-fn a_row_of_a_table_that_a_formula_sums_changes_what_reaches_the_sum() {
+fn a_row_of_a_summed_table_changes_dependent_fingerprints() {
     let text = include_str!("language/layers-v1.yaml");
     let contract = |text: &str| {
         let source = Source::from_bytes("layers-v1.yaml", text.as_bytes().to_vec()).expect("a text");

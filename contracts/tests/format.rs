@@ -1,4 +1,4 @@
-//! The canonical form: nothing changes but the looks, and it changes only once.
+//! The formatter keeps the meaning of a contract and is idempotent.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn formatted(name: &str, text: &str) -> String {
     })
 }
 
-/// Everything that the compiler makes of a contract: its Rust, or the errors it finds.
+/// The output of the compiler: the generated Rust, or the errors.
 fn meaning(name: &str, text: &str, directory: Option<&Path>) -> String {
     let compiled = check_in(source(name, text), directory);
     let mut messages: Vec<String> = compiled.diagnostics.iter().map(|m| format!("{}\n", m.message)).collect();
@@ -32,7 +32,7 @@ fn meaning(name: &str, text: &str, directory: Option<&Path>) -> String {
     messages.concat() + &rust
 }
 
-/// Units and domains may be spelled differently; everything else is the same to the letter.
+/// Removes the texts of units and domains, whose spelling may change.
 fn unspelled(meaning: &str) -> String {
     let ascii = meaning.replace('≥', ">=").replace('≤', "<=").replace(['·', '×'], "*").replace('÷', "/");
     ascii.chars().filter(|c| !c.is_whitespace()).collect()
@@ -40,11 +40,11 @@ fn unspelled(meaning: &str) -> String {
 
 fn assert_kept(name: &str, text: &str, directory: Option<&Path>) -> String {
     let once = formatted(name, text);
-    assert_eq!(formatted(name, &once), once, "{name} changes again");
+    assert_eq!(formatted(name, &once), once, "{name}: formatting is not idempotent");
     assert_eq!(
         unspelled(&meaning(name, &once, directory)),
         unspelled(&meaning(name, text, directory)),
-        "{name} means something else"
+        "{name}: the meaning changed"
     );
     once
 }
@@ -82,18 +82,18 @@ fn every_fixture_keeps_its_meaning() {
             laid_out += 1;
         }
     }
-    assert!(laid_out > 100, "only {laid_out} fixtures could be laid out");
+    assert!(laid_out > 100, "only {laid_out} fixtures could be formatted");
 }
 
 #[test]
-fn what_is_not_yaml_is_refused_at_its_place() {
+fn invalid_yaml_is_rejected_at_its_place() {
     for (text, message) in [
-        ("a: [1", "not valid YAML"),
-        ("a: 1\na: 2\n", "appears twice"),
-        ("a: &x 1\n", "anchors are not part"),
+        ("a: [1", "invalid YAML"),
+        ("a: 1\na: 2\n", "duplicate key `a`"),
+        ("a: &x 1\n", "anchors are not supported"),
         ("", "the contract is empty"),
     ] {
-        let diagnostics = format(&source("x.yaml", text)).expect_err("it is not a contract");
+        let diagnostics = format(&source("x.yaml", text)).expect_err("invalid YAML");
         assert!(diagnostics.iter().any(|diagnostic| diagnostic.message.contains(message)), "{diagnostics:?}");
     }
 }
@@ -105,7 +105,7 @@ fn the_canonical_form_of_an_untidy_contract() {
     insta::assert_snapshot!(once);
 }
 
-/// Changes that leave the meaning alone, or at least leave a contract or not: each is one letter of the recipe.
+/// Applies random changes of the layout; each item of the recipe is a line and a change.
 fn mangled(text: &str, recipe: &[(u8, u16)]) -> String {
     let mut text = text.to_owned();
     for (index, &(change, at)) in recipe.iter().enumerate() {
@@ -131,7 +131,7 @@ fn mangled(text: &str, recipe: &[(u8, u16)]) -> String {
     text
 }
 
-/// The contract as another program would write it: no comments, other quotes, keys in reverse order.
+/// The contract as written by another program: without comments, with other quotes, keys in reverse order.
 fn rewritten(text: &str) -> String {
     fn reversed(value: serde_yaml::Value, level: usize) -> serde_yaml::Value {
         use serde_yaml::Value;
@@ -139,7 +139,7 @@ fn rewritten(text: &str) -> String {
             Value::Mapping(pairs) => {
                 let mut pairs: Vec<_> =
                     pairs.into_iter().map(|(key, value)| (key, reversed(value, level + 1))).collect();
-                // Sections and the keys of an entry have an order of their own; names keep the author's.
+                // Sections and keys of an entry are sorted; names keep the order of the author.
                 if level == 0 || level == 2 {
                     pairs.reverse();
                 }
@@ -156,7 +156,7 @@ fn rewritten(text: &str) -> String {
 }
 
 #[test]
-fn a_contract_that_another_program_wrote_comes_back_in_the_same_order() {
+fn keys_of_a_rewritten_contract_are_sorted() {
     let neutral = |text: &str| {
         let value: serde_yaml::Value = serde_yaml::from_str(text).expect("YAML");
         serde_yaml::to_string(&value).expect("written")
@@ -168,7 +168,7 @@ fn a_contract_that_another_program_wrote_comes_back_in_the_same_order() {
     }
 }
 
-/// The size of a contract that is tried less often, in bytes.
+/// Size in bytes from which a contract is tested less often.
 const LARGE: usize = 20 << 10;
 
 proptest! {
@@ -179,7 +179,7 @@ proptest! {
         which in 0usize..8 * library::BUILT_IN.len(),
         recipe in proptest::collection::vec((any::<u8>(), any::<u16>()), 1..24),
     ) {
-        // A large contract takes a hundred times as long as a small one, and has the same kinds of lines.
+        // A large contract takes a hundred times longer and has no other kinds of lines.
         let (small, large): (Vec<_>, Vec<_>) =
             library::BUILT_IN.iter().partition(|(_, text)| text.len() < LARGE);
         let these = if which % 8 == 0 { large } else { small };
@@ -191,9 +191,9 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_formatter_panic(text in "[a-z:{}\\[\\],\"'|># \n-]{0,80}") {
+    fn the_formatter_does_not_panic(text in "[a-z:{}\\[\\],\"'|># \n-]{0,80}") {
         if let Ok(once) = format(&source("x.yaml", &text)) {
-            prop_assert_eq!(format(&source("x.yaml", &once)).expect("laid out"), once);
+            prop_assert_eq!(format(&source("x.yaml", &once)).expect("a formatted contract"), once);
         }
     }
 }

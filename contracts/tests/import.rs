@@ -1,4 +1,4 @@
-//! Contracts of the published format come over: what becomes formal compiles and holds, and the report says the rest.
+//! The import of published contracts: formal parts compile and hold, and the report lists the rest.
 
 use roofline_contracts::authoring::format::format;
 use roofline_contracts::authoring::import::{Imported, Outcome, import};
@@ -10,14 +10,14 @@ fn imported(name: &str, text: &str) -> Imported {
     import(&Source::from_bytes(name, text.as_bytes().to_vec()).expect("text")).expect("YAML")
 }
 
-/// The contract compiles, is in canonical form, and has no obligation that did not run.
+/// Asserts that the contract compiles, is in canonical form, and that every obligation was checked.
 fn assert_sound(imported: &Imported) {
     let source = Source::from_bytes(&format!("{}.yaml", imported.id), imported.contract.clone().into_bytes());
     let source = source.expect("text");
     let compiled = compile(source.clone());
     let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
     assert!(errors.is_empty(), "{}\n{}", errors.join("\n"), imported.contract);
-    let contract = compiled.contract.expect("it compiles");
+    let contract = compiled.contract.expect("a valid contract");
     assert!(contract.obligations.iter().all(|one| matches!(one.verdict, Verdict::Proven | Verdict::Tested)));
     assert_eq!(format(&source).expect("laid out"), imported.contract);
     let mut informal = imported.items.iter().filter(|item| item.outcome == Outcome::Informal);
@@ -46,7 +46,7 @@ fn report(imported: &Imported) -> String {
 }
 
 #[test]
-fn scalar_formulas_come_over_with_their_domains_and_obligations() {
+fn scalar_formulas_are_imported_with_domains_and_obligations() {
     let imported = imported("token-rate-v1.yaml", include_str!("published/token-rate-v1.yaml"));
     assert_sound(&imported);
     insta::assert_snapshot!("token_rate_contract", imported.contract);
@@ -54,7 +54,7 @@ fn scalar_formulas_come_over_with_their_domains_and_obligations() {
 }
 
 #[test]
-fn vectors_and_sums_stay_documentation_and_say_why() {
+fn vectors_and_sums_stay_informal_with_a_reason() {
     let imported = imported("vectors-v1.yaml", include_str!("published/vectors-v1.yaml"));
     assert_sound(&imported);
     insta::assert_snapshot!("vectors_contract", imported.contract);
@@ -85,7 +85,7 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What the contract says of every scalar of the published text: formally, or word for word.
+/// Asserts that every scalar of the published text is represented, formally or verbatim.
 fn assert_nothing_lost(published: &str, imported: &Imported) {
     let mut source = Vec::new();
     scalars("", &serde_yaml::from_str(published).expect("YAML"), &mut source);
@@ -95,7 +95,7 @@ fn assert_nothing_lost(published: &str, imported: &Imported) {
     for (place, text) in source.iter().filter(|(_, text)| !text.trim().is_empty()) {
         let formal = imported.items.iter().any(|item| {
             let is_formal = matches!(item.outcome, Outcome::Formal | Outcome::Proven | Outcome::Tested);
-            // An obligation's item speaks for its claim; whatever else it has must be found as it is.
+            // The item of an obligation represents its claim; its other scalars must be kept verbatim.
             is_formal && (item.place == *place || format!("{}.formal", item.place) == *place)
         });
         let number = |word: &str| word.trim_matches([';', ':', ',']).parse::<f64>().ok();
@@ -104,14 +104,14 @@ fn assert_nothing_lost(published: &str, imported: &Imported) {
             || number(text).is_some() && ours.iter().any(same_number);
         assert!(
             formal || found || place == "metadata.version",
-            "{place}: {text} is lost\n{}",
+            "{place}: lost {text}\n{}",
             imported.contract
         );
     }
 }
 
 #[test]
-fn nothing_of_a_published_contract_is_lost() {
+fn no_text_of_a_published_contract_is_lost() {
     for (name, text) in [
         ("token-rate-v1.yaml", include_str!("published/token-rate-v1.yaml")),
         ("vectors-v1.yaml", include_str!("published/vectors-v1.yaml")),
@@ -126,7 +126,7 @@ fn nothing_of_a_published_contract_is_lost() {
 }
 
 #[test]
-fn a_conflict_of_units_is_told_at_its_place_and_the_other_units_stay() {
+fn conflicting_units_are_reported_and_other_units_kept() {
     let imported = imported("conflict-v1.yaml", include_str!("published/conflict-v1.yaml"));
     insta::assert_snapshot!("conflict_contract", imported.contract);
     let places: Vec<&str> = imported.conflicts.iter().map(|(place, _)| place.as_str()).collect();
@@ -134,7 +134,7 @@ fn a_conflict_of_units_is_told_at_its_place_and_the_other_units_stay() {
 }
 
 #[test]
-fn heads_calls_bars_bands_and_rises_become_formal() {
+fn heads_calls_bars_bands_and_monotonicity_become_formal() {
     let imported = imported("functions-v1.yaml", include_str!("published/functions-v1.yaml"));
     insta::assert_snapshot!("functions_contract", imported.contract);
     let imported = self::imported("grades-v1.yaml", include_str!("published/grades-v1.yaml"));
@@ -142,13 +142,13 @@ fn heads_calls_bars_bands_and_rises_become_formal() {
 }
 
 #[test]
-fn what_is_no_published_contract_is_refused_as_such() {
+fn files_in_other_formats_are_rejected() {
     for (text, why) in [
-        ("version: 1\nbindings: [{contract: a}]", "a registry or another file"),
-        ("{}", "here is nothing"),
-        ("metadata: {version: 1.0.0}\nquantities: {a: {unit: s}}", "of this language already"),
-        ("equations: {a: {formula: a = 1, unit: s}}", "of this language already"),
-        ("equations: {}\nobligations: []", "of this language already"),
+        ("version: 1\nbindings: [{contract: a}]", "not a published contract"),
+        ("{}", "found nothing"),
+        ("metadata: {version: 1.0.0}\nquantities: {a: {unit: s}}", "belongs to the contract language"),
+        ("equations: {a: {formula: a = 1, unit: s}}", "belongs to the contract language"),
+        ("equations: {}\nobligations: []", "belongs to the contract language"),
     ] {
         let refused = import(&Source::from_bytes("x.yaml", text.into()).expect("text")).expect_err(text);
         assert!(refused[0].message.contains(why), "{text}: {}", refused[0].message);
@@ -174,7 +174,7 @@ fn prose_never_fails_and_never_becomes_a_proof() {
 }
 
 #[test]
-fn only_broken_yaml_is_refused() {
+fn only_invalid_yaml_is_rejected() {
     for text in ["a: [", "- a list", "a: 1\na: 2", ""] {
         assert!(import(&Source::from_bytes("x.yaml", text.into()).expect("text")).is_err(), "{text}");
     }

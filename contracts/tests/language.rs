@@ -1,5 +1,4 @@
-//! What the language says beyond formulas, seen from outside: requirements are assumed by proofs and checked by everything
-//! that computes.
+//! Language features beyond formulas: requirements, which proofs assume and evaluation checks, enumerations and sums.
 
 use std::path::Path;
 
@@ -28,7 +27,7 @@ fn without(text: &str, line: &str) -> String {
 }
 
 #[test]
-fn without_its_requirements_the_queue_divides_by_zero_and_claims_what_is_false() {
+fn without_requirements_the_queue_is_rejected() {
     let queue = text("queue-v1.yaml");
     let source = |text: String| Source::from_bytes("queue-v1.yaml", text.into()).expect("text");
     assert!(compile(source(queue.clone())).contract.is_some());
@@ -45,37 +44,37 @@ fn without_its_requirements_the_queue_divides_by_zero_and_claims_what_is_false()
 }
 
 #[test]
-fn a_point_that_meets_no_requirement_is_refused_with_all_of_them() {
+fn a_rejected_point_lists_all_violated_requirements() {
     let queue = checked(&text("queue-v1.yaml"));
     assert!(eval::evaluate(&queue, &[1.0, 2.0, 0.5, 0.5]).is_ok());
     let refused = eval::evaluate(&queue, &[2.0, 2.0, 0.5, 0.6]).unwrap_err();
     assert_eq!(refused.unmet, ["arrival < service", "warm_hits + cold_hits <= 1"]);
     assert_eq!(
         refused.to_string(),
-        "the requirement arrival < service is not met; the requirement warm_hits + cold_hits <= 1 is not met"
+        "the inputs violate the requirement arrival < service; the inputs violate the requirement warm_hits + cold_hits <= 1"
     );
     let outside = eval::evaluate(&queue, &[-1.0, 0.0, 0.5, 0.6]).unwrap_err();
     assert_eq!((outside.outside.len(), outside.unmet.len()), (2, 0));
 }
 
 #[test]
-fn points_meet_the_requirements_and_reach_their_limits() {
+fn sampled_points_satisfy_the_requirements_and_reach_their_limits() {
     let queue = checked(&text("queue-v1.yaml"));
     let points: Vec<Vec<f64>> = sample::points(&queue, 1).take(2000).collect();
     assert!(points.iter().all(|point| eval::evaluate(&queue, point).is_ok()));
     let full = points.iter().filter(|point| point[2] + point[3] == 1.0).count();
     assert!(full > 20, "{full} points are at the limit");
-    // An equality leaves no room at all.
+    // An equality.
     let equal = text("queue-v1.yaml").replace("<= 1\n", "== 1\n");
     let equal = checked(&equal);
     assert_eq!(sample::points(&equal, 1).take(100).filter(|point| point[2] + point[3] == 1.0).count(), 100);
 }
 
 #[test]
-fn a_counterexample_meets_the_requirements() {
+fn a_counterexample_satisfies_the_requirements() {
     let queue = checked(&text("queue-v1.yaml").replace("misses >= 0", "misses > 0"));
     let proofs = judge(&queue);
-    let proof = proofs.iter().find(|proof| proof.id == "no-negative-misses").expect("it is there");
+    let proof = proofs.iter().find(|proof| proof.id == "no-negative-misses").expect("the obligation");
     assert_eq!(proof.verdict, Verdict::Refuted);
     let mut point = [0.0, 1.0, 0.0, 0.0];
     for input in &proof.counterexample.as_ref().expect("refuted").inputs {
@@ -85,10 +84,10 @@ fn a_counterexample_meets_the_requirements() {
 }
 
 #[test]
-fn solvers_model_checkers_and_pages_are_told_what_is_required() {
+fn requirements_are_emitted_for_smt_kani_and_javascript() {
     let queue = checked(&text("queue-v1.yaml"));
     for obligation in &queue.obligations {
-        for script in smt::scripts(&queue, &ranges(&queue), obligation).expect("it has a script") {
+        for script in smt::scripts(&queue, &ranges(&queue), obligation).expect("a script") {
             let asserted = script
                 .text
                 .lines()
@@ -108,7 +107,7 @@ fn solvers_model_checkers_and_pages_are_told_what_is_required() {
 }
 
 #[test]
-fn a_name_selects_and_is_no_number() {
+fn an_enumeration_selects_a_case() {
     let contract = checked(&text("precision-v1.yaml"));
     let open: Vec<String> = judge(&contract)
         .into_iter()
@@ -135,8 +134,9 @@ fn a_counterexample_names_the_case() {
         .replace("passes(precision: int4) >= passes", "passes(precision: fp16) >= passes");
     let contract = checked(&wrong);
     let proofs = judge(&contract);
-    let proof = proofs.iter().find(|proof| proof.id == "fewer-bits-are-never-slower").expect("it is there");
-    let counterexample = proof.counterexample.as_ref().expect("it is false");
+    let proof =
+        proofs.iter().find(|proof| proof.id == "fewer-bits-are-never-slower").expect("the obligation");
+    let counterexample = proof.counterexample.as_ref().expect("a counterexample");
     let shown = counterexample.to_string();
     assert!(shown.contains("precision = fp8\n") || shown.contains("precision = int4\n"), "{shown}");
     let test = counterexample.test(&contract, &contract.obligations[1]);
@@ -145,7 +145,7 @@ fn a_counterexample_names_the_case() {
 }
 
 #[test]
-fn a_table_sets_an_enumeration_in_its_own_type() {
+fn a_table_sets_an_enumeration_with_its_type() {
     let contract = checked(&text("precision-v1.yaml"));
     let rust = emit::rust::items(&contract, &[]).to_string();
     assert!(rust.contains("pub kind : super :: Kind"), "{rust}");
@@ -156,12 +156,12 @@ fn a_table_sets_an_enumeration_in_its_own_type() {
 }
 
 #[test]
-fn a_sum_adds_the_rows_of_its_table_from_the_first_to_the_last() {
+fn a_sum_adds_the_rows_of_its_table_in_order() {
     let layers = checked(&text("layers-v1.yaml"));
     let (bandwidth, bits) = (100.0, 4.0);
     let outputs = eval::evaluate(&layers, &[bandwidth, bits]).expect("within the domains");
     let value = |name: &str| {
-        let place = layers.equations.iter().position(|equation| equation.name == name).expect("it is there");
+        let place = layers.equations.iter().position(|equation| equation.name == name).expect("the equation");
         outputs.equations[place]
     };
     let rows =
@@ -174,7 +174,7 @@ fn a_sum_adds_the_rows_of_its_table_from_the_first_to_the_last() {
     assert_eq!(value("params"), 32.0 * 41943040.0 + 31.0 * 1409286144.0 + 525336576.0);
     assert_eq!(value("model_bytes"), read * bits / 8.0);
     assert_eq!(value("time"), time);
-    // A row whose condition is false divides by nothing.
+    // A row whose condition is false does not divide.
     assert_eq!(value("sparse_params"), 32.0 * 41943040.0 / 0.1 + 31.0 * 1409286144.0 / 0.25);
     let offsets = -0.3 + 0.1 + 0.7;
     assert_eq!(value("correction"), 3.0 - offsets * offsets * 2.0);
@@ -182,7 +182,7 @@ fn a_sum_adds_the_rows_of_its_table_from_the_first_to_the_last() {
 }
 
 #[test]
-fn a_sum_follows_the_table_of_a_dependency_and_is_taken_with_its_equation() {
+fn a_sum_over_the_table_of_a_dependency_is_imported() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
     let user = "metadata: {version: 1.0.0, description: A fixture, depends_on: [layers-v1 ^1.0]}
 quantities:
@@ -192,8 +192,8 @@ equations:
   layer_count: {unit: '1', formula: sum(count * copies for row in layers)}
 ";
     let source = Source::from_bytes("user-v1.yaml", user.into()).expect("text");
-    let contract = check_in(source, Some(&directory)).contract.expect("it has no mistakes");
-    // A column's name takes nothing from the other contract.
+    let contract = check_in(source, Some(&directory)).contract.expect("a valid contract");
+    // Names of columns are not imported.
     assert_eq!(contract.quantities.iter().map(|q| q.name.as_str()).collect::<Vec<_>>(), ["copies"]);
     let outputs = eval::evaluate(&contract, &[2.0]).expect("within the domain");
     assert_eq!(outputs.equations[..2], [91_110_768_640.0, 128.0]);

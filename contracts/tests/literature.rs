@@ -1,5 +1,5 @@
-//! Models of the literature, written as in their papers, with what their authors say of them: what the language can say and the
-//! prover can show. A claim whose name begins with `false` is not true in floating point, or not true at all.
+//! Models from the literature in their published form, with the claims of their authors. Claims whose name starts with
+//! `false` do not hold in floating point, or not at all.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use roofline_contracts::check_in;
 use roofline_contracts::contract::Verdict;
 use roofline_contracts::source::Source;
 
-/// True at all points tried, and not proven.
+/// Claims that are true at all points tried but not proven.
 const UNPROVEN: &[&str] = &[
     "cache-aware: mixed-is-at-least-memory",
     "cache-aware: mixed-is-at-most-the-first-level",
@@ -25,7 +25,7 @@ const UNPROVEN: &[&str] = &[
 ];
 
 #[test]
-fn claims_of_the_literature_are_proven_and_false_ones_refuted() {
+fn claims_from_the_literature_are_proven_or_refuted() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/literature");
     let mut files: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -37,7 +37,7 @@ fn claims_of_the_literature_are_proven_and_false_ones_refuted() {
         let compiled = check_in(Source::read(path, &file).unwrap(), None);
         let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
-        for proof in judge(&compiled.contract.expect("no mistake")) {
+        for proof in judge(&compiled.contract.expect("a valid contract")) {
             let name = format!("{}: {}", file.trim_end_matches("-v1.yaml"), proof.id);
             match (proof.id.starts_with("false"), proof.verdict) {
                 (true, verdict) => assert_eq!(verdict, Verdict::Refuted, "{name}"),

@@ -1,4 +1,4 @@
-//! The manual's own example is a contract that compiles, and shows every key there is.
+//! The example in the manual compiles and uses every key.
 
 use roofline_contracts::compile;
 use roofline_contracts::schema::{self, Key, Shape};
@@ -12,7 +12,7 @@ fn example() -> &'static str {
 }
 
 #[test]
-fn the_example_of_the_manual_compiles() {
+fn the_manual_example_compiles() {
     let compiled = compile(Source::from_bytes("my-model-v1.yaml", example().into()).expect("text"));
     let shown: Vec<String> =
         compiled.diagnostics.iter().map(|diagnostic| diagnostic.render(&compiled.source)).collect();
@@ -20,7 +20,7 @@ fn the_example_of_the_manual_compiles() {
 }
 
 #[test]
-fn the_example_of_the_manual_shows_every_key() {
+fn the_manual_example_uses_every_key() {
     fn visit(keys: &[Key], missing: &mut Vec<&'static str>) {
         for key in keys {
             if !example().contains(&format!("{}:", key.name)) {

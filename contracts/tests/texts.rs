@@ -1,5 +1,4 @@
-//! Formulas, units and domains as people write them, right and wrong: what each is read as, or what is said of it and
-//! of which part. One table each, to review as a snapshot.
+//! Snapshots of parsed formulas, units and domains: for each text its canonical form, or its error and the place of the error.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -9,7 +8,7 @@ use roofline_contracts::formula::{Formula, FormulaError, Statement, respace};
 use roofline_contracts::source::Source;
 use roofline_contracts::unit::Unit;
 
-/// A text, and below it what it is read as, or the wrong part marked and what is said of it.
+/// Adds a text and its canonical form, or the error with its place marked.
 fn entry(table: &mut String, text: &str, read: Result<String, (Range<usize>, String)>) {
     let _ = writeln!(table, "{text}");
     let _ = match read {
@@ -22,7 +21,7 @@ fn entry(table: &mut String, text: &str, read: Result<String, (Range<usize>, Str
     };
 }
 
-/// The texts of a file, one in a line, and blank ones; `// ` begins a comment.
+/// The texts of a file, one per line, and blank texts; `// ` starts a comment.
 fn texts(file: &str) -> impl Iterator<Item = &str> {
     file.lines().filter(|line| !line.starts_with("// ")).chain(["", "  "])
 }
@@ -36,7 +35,7 @@ fn wrong(error: FormulaError) -> (Range<usize>, String) {
 }
 
 #[test]
-fn formulas_are_read_as_they_should_be() {
+fn formulas_are_parsed() {
     let mut table = String::new();
     for text in texts(include_str!("texts/formulas.txt")) {
         let source = Source::from_bytes("formula", text.as_bytes().to_vec()).unwrap();
@@ -52,7 +51,7 @@ fn formulas_are_read_as_they_should_be() {
 }
 
 #[test]
-fn every_part_of_a_formula_knows_its_letters() {
+fn every_node_of_a_formula_has_its_span() {
     let mut table = String::new();
     for text in [
         "not a < b and c is Big",
@@ -71,7 +70,7 @@ fn every_part_of_a_formula_knows_its_letters() {
 }
 
 #[test]
-fn a_formula_nested_too_deeply_is_marked_at_the_limit() {
+fn too_deep_nesting_is_marked_at_the_limit() {
     let deepest = |text: &str| {
         let source = Source::from_bytes("formula", text.as_bytes().to_vec()).unwrap();
         Formula::parse(&source.whole()).map(|_| ()).map_err(wrong)
@@ -86,7 +85,7 @@ fn a_formula_nested_too_deeply_is_marked_at_the_limit() {
 }
 
 #[test]
-fn statements_say_what_they_define() {
+fn statements_are_parsed() {
     let mut table = String::new();
     for text in [
         "a + b",
@@ -114,7 +113,7 @@ fn statements_say_what_they_define() {
 }
 
 #[test]
-fn spaces_stand_where_they_belong() {
+fn white_space_is_normalized() {
     let mut table = String::new();
     for text in [
         "a+b*c",
@@ -141,7 +140,7 @@ fn spaces_stand_where_they_belong() {
 }
 
 #[test]
-fn units_are_read_as_they_should_be() {
+fn units_are_parsed() {
     let mut table = String::new();
     for text in texts(include_str!("texts/units.txt")) {
         let read = Unit::parse(text)
@@ -153,7 +152,7 @@ fn units_are_read_as_they_should_be() {
 }
 
 #[test]
-fn parentheses_in_a_unit_have_a_nesting_limit_but_no_count_limit() {
+fn only_the_nesting_of_parentheses_in_a_unit_is_limited() {
     let nested = |depth: usize| format!("{}s{}", "(".repeat(depth), ")".repeat(depth));
     assert_eq!(Unit::parse(&nested(16)).map(|unit| unit.to_string()), Ok("s".to_owned()));
     let error = Unit::parse(&nested(17)).unwrap_err();
@@ -161,12 +160,12 @@ fn parentheses_in_a_unit_have_a_nesting_limit_but_no_count_limit() {
         (error.range, error.message.as_str()),
         (16..17, "parentheses in a unit are nested too deeply")
     );
-    let beside = ["(s)"; 40].join("*");
-    assert_eq!(Unit::parse(&beside).map(|unit| unit.to_string()), Ok("s^40".to_owned()));
+    let sequence = ["(s)"; 40].join("*");
+    assert_eq!(Unit::parse(&sequence).map(|unit| unit.to_string()), Ok("s^40".to_owned()));
 }
 
 #[test]
-fn domains_are_read_as_they_should_be() {
+fn domains_are_parsed() {
     let mut table = String::new();
     for text in texts(include_str!("texts/domains.txt")) {
         let read = Domain::parse(text)

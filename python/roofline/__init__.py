@@ -1,4 +1,4 @@
-"""How fast can this model go on this machine, what holds it back, and how far is the code from that ceiling?
+"""Ceilings, bottlenecks and measured utilization of machine learning models on this machine and on known devices.
 
 >>> import roofline
 >>> p = roofline.predict("llama-3.1-8b", quant="q4_k_m", on="rtx-4090")
@@ -7,8 +7,8 @@
 >>> p["decode_ceiling"].unit
 'token/s'
 
-Results are those of the `roofline` program: `data` is the JSON document that it prints, `figures` are its numbers with
-their units, and `print(p)` shows what a terminal would.
+Results are those of the `roofline` program: `data` is its JSON document, `figures` are its numbers with their units, and
+`print(p)` shows its text output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Contract", "Error", "Evaluated", "Figure", "Quantity", "Result", "co
 
 
 class Quantity(float):
-    """A number with its unit. It computes as a number; `value` and `unit` are its parts.
+    """A float with a unit. Arithmetic returns plain floats.
 
     >>> speed = Quantity(189.25, "token/s")
     >>> speed, speed.value, speed.unit, speed / 2
@@ -48,7 +48,7 @@ class Quantity(float):
 
     @property
     def value(self) -> float:
-        """The number alone."""
+        """The number without its unit."""
         return float(self)
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Quantity(float):
         return Quantity, (float(self), self.unit)
 
     def to_pint(self, registry: Any = None) -> Any:
-        """The same as a quantity of pint, with units such as `token` and `flop` defined where they are not."""
+        """Converts to a pint quantity. Defines units such as `token` and `flop` in the registry if they are missing."""
         import pint
 
         registry = registry or pint.application_registry
@@ -68,11 +68,11 @@ class Quantity(float):
 
 
 _COUNTS = ("flop", "op", "token", "param", "element", "block", "layer", "head", "expert", "sequence", "sample", "cycle", "core")
-"""The units that count things, which pint does not know as a rule."""
+"""Units of counts, which pint usually does not define."""
 
 
 def _pint(unit: str, registry: Any) -> str:
-    """A unit as pint reads it in this registry, which learns the units that count."""
+    """The unit in the syntax of pint. Defines missing units of counts in the registry."""
     for name in _COUNTS:
         if name not in registry:
             registry.define(f"{name} = [{name}]" + (" = FLOP" if name == "flop" else ""))
@@ -81,24 +81,24 @@ def _pint(unit: str, registry: Any) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a result."""
+    """A number of a result."""
 
     name: str
-    """What conditions call it."""
+    """The name in conditions."""
     of: str
-    """What it is of, such as a device or an operation; empty for the whole."""
+    """The subject, such as a device or an operation; empty for the whole result."""
     label: str
-    """What people call it."""
+    """The name in tables and charts."""
     quantity: Quantity
-    """Its value and unit."""
+    """The value and its unit."""
     noise: Optional[float]
-    """How far the runs behind it lie apart, as a share; None where there is no such thing."""
+    """The spread of the measured runs as a fraction; None if it was not measured."""
 
 
 class Result(Mapping[str, Any]):
     """A result of the program.
 
-    A key is the name of a figure (`p["decode_ceiling"]`), with what it is of where there are several
+    A key is the name of a figure (`p["decode_ceiling"]`), with its subject if there are several
     (`p["decode_ceiling", "rtx_4090"]`), or a field of `data`.
     """
 
@@ -108,7 +108,7 @@ class Result(Mapping[str, Any]):
         self.data: dict[str, Any] = json.loads(printed)
         """The JSON document."""
         self.passed: bool = code == 0
-        """Whether every requirement holds, and nothing measured is above its ceiling."""
+        """True if every requirement holds and no measurement exceeds its ceiling."""
         found = _roofline.figures(self.data["schema"], printed)
         self.figures: list[Figure] = [
             Figure(name, of, label, Quantity(value, unit), noise) for name, of, label, unit, value, noise in found
@@ -122,11 +122,11 @@ class Result(Mapping[str, Any]):
             return found[0].quantity
         if found:
             names = ", ".join(figure.of for figure in found[:5])
-            raise KeyError(f"{name}: there are {len(found)}; say of which, such as [{name!r}, {found[0].of!r}] ({names})")
+            raise KeyError(f"{name}: ambiguous, {len(found)} figures ({names}); select one, as in [{name!r}, {found[0].of!r}]")
         if of is None and name in self.data:
             return self.data[name]
         known = sorted({figure.name for figure in self.figures} | set(self.data))
-        raise KeyError(f"{key}: no such figure or field; there are {', '.join(known)}")
+        raise KeyError(f"{key}: unknown figure or field; expected one of {', '.join(known)}")
 
     def __iter__(self) -> Any:
         return iter(self.data)
@@ -136,24 +136,24 @@ class Result(Mapping[str, Any]):
 
     def __str__(self) -> str:
         if self._measured():
-            # Measuring again would give another result than this one.
+            # Running the command again would repeat the measurement.
             return _roofline.text(self.data["schema"], self._printed)
-        return self._again(["--format", "text"])
+        return self._rerun(["--format", "text"])
 
     def __repr__(self) -> str:
         return f"<{self.data['schema']}: {' '.join([self._command, *self._positional, *self._flags])}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document as a dictionary of its own."""
+        """A copy of the JSON document."""
         document: dict[str, Any] = json.loads(self._printed)
         return document
 
     def to_json(self) -> str:
-        """The JSON document as the program prints it."""
+        """The JSON document as text."""
         return self._printed
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row for each prediction or operation, or for each figure where there are none."""
+        """A pandas DataFrame with a row per prediction or operation, otherwise per figure."""
         import pandas
 
         for part in ("predictions", "operations"):
@@ -163,12 +163,12 @@ class Result(Mapping[str, Any]):
         return pandas.DataFrame(rows, columns=["name", "of", "label", "value", "unit", "noise"])
 
     def svg(self) -> str:
-        """The chart as an SVG picture."""
-        return self._drawn("--svg")
+        """The chart as SVG."""
+        return self._chart("--svg")
 
     def html(self) -> str:
-        """The page, which needs nothing else."""
-        return self._drawn("--html")
+        """The chart as a self-contained HTML page."""
+        return self._chart("--html")
 
     def _repr_html_(self) -> str:
         return self.svg()
@@ -176,14 +176,14 @@ class Result(Mapping[str, Any]):
     def _measured(self) -> bool:
         return self._command == "machine" or "--measure" in self._flags or "--on=this" in self._flags
 
-    def _again(self, more: list[str]) -> str:
-        # Pictures that were asked for are drawn already.
+    def _rerun(self, more: list[str]) -> str:
+        # Files requested by the first call were already written.
         flags = [flag for flag in self._flags if not flag.startswith(("--svg=", "--html="))]
         return _call(self._command, [*flags, *more], self._positional)[1]
 
-    def _drawn(self, flag: str) -> str:
+    def _chart(self, flag: str) -> str:
         if not self._measured():
-            return self._again([flag, "-"])
+            return self._rerun([flag, "-"])
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "result.json")
             with open(path, "w", encoding="utf-8") as file:
@@ -192,7 +192,7 @@ class Result(Mapping[str, Any]):
 
 
 def _devices(name: str) -> Mapping[str, Any]:
-    """What the registry has on a device."""
+    """The entry of a device in the registry."""
     device: dict[str, Any] = json.loads(_call("devices", ["--format=json"], [name])[1])["devices"][0]
     return device
 
@@ -202,22 +202,22 @@ def _run(command: str, positional: Iterable[Any], options: Mapping[str, Any]) ->
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if name == "format" or name in ("svg", "html") and value == "-":
-            raise Error(f"{flag} is for the program; a result has str(), to_json(), to_frame(), svg() and html()")
+            raise Error(f"{flag}: not supported in Python; use str(), to_json(), to_frame(), svg() or html() of the result")
         if name == "clear_cache":
-            raise Error(f"{flag} is for the program; machine(refresh=True) measures again")
-        alone = not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping))
-        for one in [value] if alone else value:
-            if one is True:
+            raise Error(f"{flag}: not supported in Python; use machine(refresh=True) to measure again")
+        scalar = not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping))
+        for item in [value] if scalar else value:
+            if item is True:
                 flags.append(flag)
-            elif one is not None and one is not False:
+            elif item is not None and item is not False:
                 # A value may begin with a dash.
-                flags.append(f"{flag}={one}")
-    positional = [os.fsdecode(one) for one in positional]
-    code, printed, said = _roofline.call(["roofline", command, *flags, "--format=json", "--", *positional])
+                flags.append(f"{flag}={item}")
+    positional = [os.fsdecode(path) for path in positional]
+    code, printed, messages = _roofline.call(["roofline", command, *flags, "--format=json", "--", *positional])
     if not printed.startswith("{"):
-        # Such as a --where that nothing meets, or the names that --require=help lists.
-        raise Error("\n".join([*said, printed.strip()]).strip())
-    for line in said:
+        # Such as a --where without matches, or the list of --require=help.
+        raise Error("\n".join([*messages, printed.strip()]).strip())
+    for line in messages:
         if line.startswith("warning: "):
             warnings.warn(line[len("warning: ") :], stacklevel=3)
     return Result(command, flags, positional, code, printed)
@@ -229,11 +229,11 @@ def _call(command: str, flags: list[str], positional: list[str]) -> tuple[int, s
 
 
 def predict(model: Union[str, os.PathLike[str], None] = None, **options: Any) -> Result:
-    """What a model reaches on devices: its ceilings, estimates, and what is expected from the record.
+    """Predicts the speed of a model on devices: ceilings, ideal rates and expected ranges.
 
-    `model` is a known name, a config.json or a model file. The options are those of `roofline predict`, with
-    underscores: `on`, `quant`, `params`, `batch`, `context`, `prompt`, `cache`, `where`, `require`, and so on; a list
-    repeats one.
+    `model` is the name of a known model, a config.json or a model file. The options are those of `roofline predict` with
+    underscores: `on`, `quant`, `params`, `batch`, `context`, `prompt`, `cache`, `where`, `require` and so on. A list
+    repeats an option.
 
     >>> p = predict("llama-3.1-8b", quant="q8_0", on=["rtx-4090", "rtx-3090"], context="8k")
     >>> [prediction["device"] for prediction in p["predictions"]]
@@ -243,24 +243,23 @@ def predict(model: Union[str, os.PathLike[str], None] = None, **options: Any) ->
 
 
 def profile(path: Union[str, os.PathLike[str]], **options: Any) -> Result:
-    """A model file operation by operation: flops, bytes, what holds each back, and its ceiling.
+    """Profiles a model file: FLOPs, bytes, limiting resource and ceiling of each operation.
 
-    The options are those of `roofline profile`, with underscores: `on`, `batch`, `context`, `phase`, `measure`, and so
-    on.
+    The options are those of `roofline profile` with underscores: `on`, `batch`, `context`, `phase`, `measure` and so on.
     """
     return _run("profile", [path], options)
 
 
 def machine(**options: Any) -> Result:
-    """The roofs of this machine, measured unless they were before: bandwidth and arithmetic.
+    """Measures the bandwidth and compute roofs of this machine, or returns the cached result.
 
-    The options are those of `roofline machine`, with underscores: `quick`, `refresh`, `threads`, and so on.
+    The options are those of `roofline machine` with underscores: `quick`, `refresh`, `threads` and so on.
     """
     return _run("machine", [], options)
 
 
 class Evaluated(Mapping[str, Any]):
-    """What a contract computes: each equation with its unit, and the variant of each classifier."""
+    """Results of a contract: the value of each equation with its unit, and the variant of each classifier."""
 
     def __init__(self, values: dict[str, Any], units: dict[str, str]) -> None:
         self._values = values
@@ -280,33 +279,33 @@ class Evaluated(Mapping[str, Any]):
         return f"Evaluated({self._values!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, arrays and texts."""
-        return {name: float(one) if isinstance(one, Quantity) else one for name, one in self._values.items()}
+        """The results as plain numbers, arrays and strings."""
+        return {name: float(value) if isinstance(value, Quantity) else value for name, value in self._values.items()}
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each point."""
+        """A pandas DataFrame with a row per point."""
         import pandas
 
         values = self.to_dict()
-        scalar = not any(hasattr(one, "__len__") and not isinstance(one, str) for one in values.values())
+        scalar = not any(hasattr(value, "__len__") and not isinstance(value, str) for value in values.values())
         return pandas.DataFrame(values, index=[0] if scalar else None)
 
 
 class Contract:
-    """A contract that computes: a performance model with units, domains and proven claims."""
+    """A contract: a performance model with units, domains and proven claims."""
 
     def __init__(self, path_or_text: Union[str, os.PathLike[str]]) -> None:
         self._source = os.fsdecode(path_or_text)
         try:
             self._contract = _roofline.Contract(self._source)
         except UnicodeEncodeError:
-            raise Error(f"{self._source!r}: the name of a contract is UTF-8") from None
-        for line in self._contract.said:
+            raise Error(f"{self._source!r}: invalid name of a contract; expected UTF-8") from None
+        for line in self._contract.warnings:
             warnings.warn(line, stacklevel=3)
         self.id: str = self._contract.id
-        """Its name."""
+        """The name."""
         self.version: str = self._contract.version
-        """Its version."""
+        """The version."""
         self._quantities = self._contract.quantities
         self._equations = self._contract.equations
         self._classifiers = self._contract.classifiers
@@ -334,9 +333,10 @@ class Contract:
         return dict(self._classifiers)
 
     def evaluate(self, **quantities: Any) -> Evaluated:
-        """Everything that the contract computes: at one point, or at each point of arrays of one length.
+        """Evaluates all equations and classifiers, at one point or at each point of arrays of equal length.
 
-        A value outside its domain is an error that names it. An enumeration takes the name of its case.
+        Raises `Error` if a value is missing, has another unit or is outside its domain. An enumeration takes the name of
+        a case.
 
         >>> c = contract("roofline-model-v1")
         >>> at = c.evaluate(total_params=7e9, bits_per_weight=4, bandwidth=200, compute=5000)
@@ -346,16 +346,16 @@ class Contract:
         known = {name for name, *_ in self._quantities}
         for name in quantities:
             if name not in known:
-                raise Error(f"{self.id} has no quantity {name!r}; it has {', '.join(sorted(known))}")
+                raise Error(f"{self.id}: unknown quantity {name!r}; expected one of {', '.join(sorted(known))}")
         columns: list[bytes] = []
         rows: Optional[int] = None
         for name, unit, _, _, default, cases in self._quantities:
             value = quantities.get(name, default)
             if value is None:
-                raise Error(f"{self.id}: no value for {name}")
+                raise Error(f"{self.id}: missing value for {name}")
             column, length = _column(name, value, unit, cases)
             if length is not None and rows not in (None, length):
-                raise Error(f"{name} has {length} values, others have {rows}")
+                raise Error(f"{name}: {length} values, but other columns have {rows}")
             rows = length if length is not None else rows
             columns.append(column)
         points = 1 if rows is None else rows
@@ -365,54 +365,54 @@ class Contract:
         for (name, unit, _), column in zip(self._equations, computed):
             values[name] = Quantity(column[0], unit) if rows is None else column
         for (name, variants), column in zip(self._classifiers, computed[len(self._equations) :]):
-            values[name] = variants[int(column[0])] if rows is None else _chosen(variants, column)
+            values[name] = variants[int(column[0])] if rows is None else _variants(variants, column)
         return Evaluated(values, {name: unit for name, unit, _ in self._equations})
 
 
 def contract(path_or_text: Union[str, os.PathLike[str]]) -> Contract:
-    """The contract of a file, of a built-in name such as `roofline-model-v1`, or of a text of several lines."""
+    """Opens a contract: a file, a built-in name such as `roofline-model-v1`, or a text of several lines."""
     return Contract(path_or_text)
 
 
 def _column(name: str, value: Any, unit: str, cases: list[str]) -> tuple[bytes, Optional[int]]:
-    """The doubles of a value, and how many; None for one that holds for all points."""
+    """The bytes of a column of doubles and its length; the length is None for a scalar, which applies to all points."""
 
-    def number(one: Any) -> float:
-        if isinstance(one, str) and one in cases:
-            return float(cases.index(one))
-        if isinstance(one, Quantity) and not _roofline.same_unit(one.unit or "1", unit):
-            raise Error(f"{name} = {one!r} is not in {unit}")
+    def number(item: Any) -> float:
+        if isinstance(item, str) and item in cases:
+            return float(cases.index(item))
+        if isinstance(item, Quantity) and not _roofline.same_unit(item.unit or "1", unit):
+            raise Error(f"{name} = {item!r}: wrong unit; expected {unit}")
         try:
-            if isinstance(one, Complex) and not isinstance(one, Real):
-                raise TypeError  # Which numpy takes for its real part.
-            return float(one)
+            if isinstance(item, Complex) and not isinstance(item, Real):
+                raise TypeError  # numpy would discard the imaginary part.
+            return float(item)
         except (TypeError, ValueError, OverflowError):
             allowed = f"one of {', '.join(cases)}" if cases else "a number"
-            raise Error(f"{name} = {one!r} is not {allowed}") from None
+            raise Error(f"{name} = {item!r}: invalid value; expected {allowed}") from None
 
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
     if hasattr(value, "magnitude") and hasattr(value, "to"):
         if value.unitless and unit != "1":
-            raise Error(f"{name} = {value} is not in {unit}")  # To pint a bit is a number, too.
+            raise Error(f"{name} = {value}: missing unit; expected {unit}")  # pint treats a bit as dimensionless.
         try:
             value = value.to(_pint(unit, value._REGISTRY)).magnitude
         except TypeError as reason:
             raise Error(f"{name}: {reason}") from None
     dimensions = getattr(value, "ndim", 1)
     if dimensions > 1:
-        raise Error(f"{name} has {dimensions} dimensions, a column has one")
+        raise Error(f"{name}: {dimensions} dimensions; expected a column with one")
     dtype = getattr(value, "dtype", None)
-    # What is missing is masked, which a copy would not tell.
+    # A copy would drop the mask of missing values.
     if dimensions == 1 and getattr(dtype, "kind", "") in tuple("fiub") and not hasattr(value, "mask") and not cases:
         return value.astype("float64").tobytes(), len(value)
     if dimensions == 1 and hasattr(value, "__len__") and not isinstance(value, (str, bytes, bytearray, Mapping, Set)):
-        return array("d", (number(one) for one in value)).tobytes(), len(value)
+        return array("d", (number(item) for item in value)).tobytes(), len(value)
     return array("d", [number(value)]).tobytes(), None
 
 
 def _columns(computed: bytes, count: int, rows: int) -> list[Any]:
-    """The columns, as numpy arrays, or as arrays of the standard library where there is no numpy."""
+    """Splits the results into columns: numpy arrays, or standard arrays without numpy."""
     try:
         import numpy
     except ImportError:
@@ -422,10 +422,10 @@ def _columns(computed: bytes, count: int, rows: int) -> list[Any]:
     return list(numpy.frombuffer(computed).reshape(count, rows))
 
 
-def _chosen(variants: list[str], column: Any) -> Any:
-    """The variant at each position, as a numpy array of texts, or as a list where there is no numpy."""
+def _variants(variants: list[str], column: Any) -> Any:
+    """The variant at each position: a numpy array of strings, or a list without numpy."""
     try:
         import numpy
     except ImportError:
-        return [variants[int(one)] for one in column]
+        return [variants[int(index)] for index in column]
     return numpy.array(variants, dtype=object)[column.astype(numpy.intp)]

@@ -7,8 +7,8 @@ from roofline._roofline import main as _main
 
 
 def main() -> None:
-    """Runs the program with the arguments of this process, and exits as it does."""
-    # Ctrl-C ends the program, which is not Python code and would not notice otherwise.
+    """Runs the program with the arguments of this process and exits with its code."""
+    # Python's handler would delay Ctrl-C until the native code returns.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_main(["roofline", *sys.argv[1:]]))
 

@@ -1,13 +1,18 @@
-//! What Python calls: the program with its output collected, the figures of saved results, and contracts over whole
-//! columns of numbers. `roofline/__init__.py` gives them their Python shape.
+//! The native extension: runs the program and captures its output, reads the figures of results, and evaluates contracts
+//! over columns of numbers. `roofline/__init__.py` wraps it for Python.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-create_exception!(roofline, Error, PyValueError, "Wrong use or bad input; the message is the program's.");
+create_exception!(
+    roofline,
+    Error,
+    PyValueError,
+    "Invalid arguments or input; the message is that of the program."
+);
 
-/// The module.
+/// The extension module.
 #[pymodule]
 mod _roofline {
     use std::ffi::OsString;
@@ -30,121 +35,122 @@ mod _roofline {
     #[pymodule_export]
     use super::Error;
 
-    fn raised(Failure(message): Failure) -> PyErr {
+    fn to_error(Failure(message): Failure) -> PyErr {
         Error::new_err(message)
     }
 
-    /// How often somebody who waits may press Ctrl-C, and the stack of the thread that works meanwhile, that of a program.
-    const ASKED: Duration = Duration::from_millis(50);
-    const STACK: usize = 8 << 20;
+    /// Interval at which Ctrl-C is checked.
+    const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+    /// Stack size of the worker, that of a main thread.
+    const STACK_SIZE: usize = 8 << 20;
 
-    /// Does something while other threads of Python run. Ctrl-C ends the waiting at once; the work comes to its own end.
-    fn awaited<T: Send + 'static>(
+    /// Runs `work` on another thread without the GIL. Ctrl-C returns at once, and the work continues in the background.
+    fn run_detached<T: Send + 'static>(
         py: Python<'_>,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
         let (working, mut ended) = channel::<()>();
-        let worker = thread::Builder::new().stack_size(STACK).spawn(move || {
+        let worker = thread::Builder::new().stack_size(STACK_SIZE).spawn(move || {
             let _working = working;
             work()
         })?;
         loop {
             let ended = &mut ended;
-            if py.detach(move || ended.recv_timeout(ASKED)) == Err(RecvTimeoutError::Disconnected) {
+            if py.detach(move || ended.recv_timeout(SIGNAL_INTERVAL)) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
             py.check_signals()?;
         }
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(raised)
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(to_error)
     }
 
-    /// The version of all of it.
+    /// The version of the package.
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// Runs the program as a terminal would, and says how it exits.
+    /// Runs the program on the terminal and returns its exit code.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
         py.detach(|| program::exit(args) as u8)
     }
 
-    /// Runs a command: its exit code, what it prints, and the lines that it says besides.
+    /// Runs a command and returns its exit code, its standard output and the lines of its messages.
     #[pyfunction]
     fn call(py: Python<'_>, args: Vec<OsString>) -> PyResult<(u8, String, Vec<String>)> {
-        let Called { exit, printed, said } = awaited(py, || program::call(args))?;
+        let Called { exit, printed, said } = run_detached(py, || program::call(args))?;
         Ok((exit as u8, String::from_utf8_lossy(&printed).into_owned(), said))
     }
 
-    /// A figure as Python gets it: name, what it is of, label, unit, value, noise.
+    /// A figure: name, subject, label, unit, value, noise.
     type Figure = (String, String, String, String, f64, Option<f64>);
 
-    fn of<T: Saved>(json: &str) -> PyResult<Vec<Figure>> {
+    fn figures_from<T: Saved>(json: &str) -> PyResult<Vec<Figure>> {
         let report = T::from_json(json).map_err(Error::new_err)?;
         let figures = report.figures().into_iter();
         Ok(figures.map(|f| (f.name.into(), f.of, f.label, f.unit.into(), f.value, f.noise)).collect())
     }
 
-    /// The figures of a result, each with its unit; none where it has none.
+    /// The figures of a result with their units; empty for other documents.
     #[pyfunction]
     fn figures(schema: &str, json: &str) -> PyResult<Vec<Figure>> {
         match schema {
-            Predicted::SCHEMA => of::<Predicted>(json),
-            Profile::SCHEMA => of::<Profile>(json),
-            Machine::SCHEMA => of::<Machine>(json),
+            Predicted::SCHEMA => figures_from::<Predicted>(json),
+            Profile::SCHEMA => figures_from::<Profile>(json),
+            Machine::SCHEMA => figures_from::<Machine>(json),
             _ => Ok(Vec::new()),
         }
     }
 
-    fn shown<T: Saved>(json: &str) -> PyResult<String> {
-        // As wide as people are used to; colours are for terminals.
+    fn render<T: Saved>(json: &str) -> PyResult<String> {
+        // A common terminal width, without colors.
         let canvas = Canvas { columns: 100, rows: 20, unicode: true, colour: false, limit: None };
         Ok(T::from_json(json).map_err(Error::new_err)?.text(&canvas))
     }
 
-    /// A result as text for people.
+    /// A result as text.
     #[pyfunction]
     fn text(schema: &str, json: &str) -> PyResult<String> {
         match schema {
-            Predicted::SCHEMA => shown::<Predicted>(json),
-            Profile::SCHEMA => shown::<Profile>(json),
-            Machine::SCHEMA => shown::<Machine>(json),
+            Predicted::SCHEMA => render::<Predicted>(json),
+            Profile::SCHEMA => render::<Profile>(json),
+            Machine::SCHEMA => render::<Machine>(json),
             _ => Ok(json.to_owned()),
         }
     }
 
-    /// Whether these are the same unit, however they are written.
+    /// True if both texts denote the same unit.
     #[pyfunction]
-    fn same_unit(one: &str, other: &str) -> bool {
-        match (Unit::parse(one), Unit::parse(other)) {
-            (Ok(one), Ok(other)) => one == other,
-            _ => one == other,
+    fn same_unit(a: &str, b: &str) -> bool {
+        match (Unit::parse(a), Unit::parse(b)) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => a == b,
         }
     }
 
-    /// A contract that computes, and what the program says about it.
+    /// A contract and its warnings.
     #[pyclass(frozen, module = "roofline._roofline")]
     struct Contract(contract::Contract, Vec<String>);
 
-    /// A quantity as Python gets it: name, unit, domain, documentation, default, cases.
+    /// A quantity: name, unit, domain, documentation, default, cases.
     type Quantity = (String, String, String, String, Option<f64>, Vec<String>);
 
     #[pymethods]
     impl Contract {
-        /// Opens the contract of a path or a built-in name, or that of a text of several lines.
+        /// Opens a contract: a path, a built-in name, or a text of several lines.
         #[new]
         fn new(py: Python<'_>, path_or_text: String) -> PyResult<Contract> {
             let read = move || match path_or_text.contains('\n') {
                 true => program::contract_of(&path_or_text).map(|contract| (contract, Vec::new())),
                 false => program::contract(&path_or_text),
             };
-            awaited(py, read).map(|(contract, said)| Contract(contract, said))
+            run_detached(py, read).map(|(contract, warnings)| Contract(contract, warnings))
         }
 
-        /// Lines such as the claims that are neither proven nor refuted.
+        /// Warnings, such as claims that are neither proven nor refuted.
         #[getter]
-        fn said(&self) -> Vec<String> {
+        fn warnings(&self) -> Vec<String> {
             self.1.clone()
         }
 
@@ -179,9 +185,8 @@ mod _roofline {
             each.map(|classifier| (classifier.name.clone(), variants(classifier))).collect()
         }
 
-        /// Evaluates `rows` points. Each quantity is a column of doubles, of one value for all points or one for each.
-        /// The columns of the equations come back, then those of the classifiers, in the order of the contract, one
-        /// after the other.
+        /// Evaluates `rows` points. Each quantity is a column of doubles, with one value per point or a single value for all.
+        /// Returns the concatenated columns of the equations and then of the classifiers, in the order of the contract.
         fn evaluate<'py>(
             &self,
             py: Python<'py>,
@@ -195,8 +200,8 @@ mod _roofline {
         }
     }
 
-    /// Points whose columns stay in the caches; new memory for all of them costs more than computing them.
-    const PART: usize = 4096;
+    /// Points per chunk, so that the columns stay in cache; allocating memory for all points costs more than computing them.
+    const CHUNK: usize = 4096;
 
     fn compute(
         contract: &contract::Contract,
@@ -207,11 +212,11 @@ mod _roofline {
         let words: Vec<&[[u8; 8]]> = columns.iter().map(|column| column.as_chunks::<8>().0).collect();
         if words.len() != contract.quantities.len() || words.iter().any(|all| ![1, rows].contains(&all.len()))
         {
-            return Err(format!("a column of one or {rows} doubles is needed for each quantity"));
+            return Err(format!("invalid columns; expected 1 or {rows} doubles for each quantity"));
         }
         let (all, _) = all.as_chunks_mut::<8>();
-        for first in (0..rows).step_by(PART) {
-            let count = PART.min(rows - first);
+        for first in (0..rows).step_by(CHUNK) {
+            let count = CHUNK.min(rows - first);
             let part = |words: &&[[u8; 8]]| -> Vec<f64> {
                 let words = if words.len() == 1 { words } else { &words[first..first + count] };
                 words.iter().map(|word| f64::from_ne_bytes(*word)).collect()

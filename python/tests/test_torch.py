@@ -1,4 +1,4 @@
-"""Layers of PyTorch: flops and bytes of each kind, worked by hand, and what is measured beside them."""
+"""PyTorch layers: FLOPs and bytes of each kind compared with hand calculations, and measurements."""
 
 import doctest
 import json
@@ -17,10 +17,10 @@ nn = torch.nn
 PEAKS = Peaks(50.0, 100.0, others={"bfloat16": 100.0})
 
 
-def one(module, *inputs):
+def single_layer(module, *inputs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # Torch's own, of an even kernel.
+        # torch warns about even kernels.
         warnings.filterwarnings("ignore", "Using padding='same'")
         layers = roofline.torch.profile(module, inputs, warmup=0, steps=1, peaks=PEAKS).layers
     assert len(layers) == 1
@@ -32,17 +32,17 @@ def one(module, *inputs):
     [
         (nn.Conv2d(4, 8, 3, padding=1, bias=False), (1, 4, 8, 8), 36_864, 4_224),
         (nn.Linear(64, 32, bias=False), (8, 64), 32_768, 11_264),
-        # Two products for each of 3 * 4 taps, 6 channels in, 5 positions and 2 samples.
+        # A multiply-add per tap (3), output channel (4), input channel (6), position (5) and sample (2).
         (nn.Conv1d(6, 4, 3, bias=False), (2, 6, 7), 2 * 3 * 6 * 4 * 5 * 2, 4 * (3 * 6 * 4 + 2 * 6 * 7 + 2 * 4 * 5)),
         (nn.Conv3d(2, 3, 2, stride=2, bias=False), (1, 2, 4, 4, 4), 2 * 8 * 2 * 3 * 8, 4 * (48 + 128 + 24)),
         (nn.Conv2d(4, 4, 3, groups=4, padding="same", bias=False), (1, 4, 5, 5), 2 * 9 * 4 * 25, 4 * (36 + 200)),
-        # An even kernel, with a zero more at the end than at the beginning.
+        # An even kernel is padded with one more zero at the end.
         (nn.Conv2d(4, 6, 2, padding="same"), (2, 4, 5, 5), 2 * 4 * 4 * 6 * 50, 4 * (96 + 200 + 300 + 6)),
-        # Each input meets every tap.
+        # Each input is multiplied with every tap.
         (nn.ConvTranspose2d(4, 2, 2, stride=2, bias=False), (1, 4, 3, 3), 2 * 4 * 4 * 2 * 9, 4 * (32 + 36 + 72)),
         (nn.ConvTranspose1d(4, 2, 3, bias=False), (1, 4, 5), 2 * 3 * 4 * 2 * 5, 4 * (24 + 20 + 14)),
         (nn.ConvTranspose3d(2, 2, 2, stride=2, bias=False), (1, 2, 2, 2, 2), 2 * 8 * 4 * 8, 4 * (32 + 16 + 128)),
-        # A bias is read too.
+        # Includes the bias.
         (nn.Linear(64, 32), (8, 64), 32_768, 11_264 + 4 * 32),
         (nn.ReLU(), (3, 7), 21, 4 * 42),
         (nn.LayerNorm(8), (2, 8), 7 * 16, 4 * (32 + 16)),
@@ -56,38 +56,38 @@ def one(module, *inputs):
         (nn.Dropout(), (4,), 0, 0),
         (nn.Flatten(), (2, 3, 4), 0, 0),
         (nn.Identity(), (4,), 0, 0),
-        # What is moved to pad a border is not moved again.
+        # Circular padding is not counted separately.
         (nn.Conv1d(1, 1, 3, padding=1, padding_mode="circular", bias=False), (1, 1, 8), 2 * 3 * 8, 4 * (3 + 8 + 8)),
     ],
 )
 def test_flops_and_bytes_of_a_layer(module, shape, flops, bytes):
-    layer = one(module, torch.zeros(shape))
+    layer = single_layer(module, torch.zeros(shape))
     assert (layer.flops, layer.bytes) == (flops, bytes)
 
 
-def test_a_look_up_moves_its_rows_and_computes_nothing():
-    layer = one(nn.Embedding(1000, 16), torch.zeros(2, 5, dtype=torch.long))
+def test_a_lookup_moves_its_rows_and_has_no_flops():
+    layer = single_layer(nn.Embedding(1000, 16), torch.zeros(2, 5, dtype=torch.long))
     assert (layer.flops, layer.bytes) == (0, 4 * 160 * 2 + 8 * 10)
 
 
-def test_attention_counts_its_products_and_what_its_tokens_see():
+def test_attention_counts_its_products_and_its_pairs():
     attention = nn.MultiheadAttention(16, 4, batch_first=True)
     x = torch.zeros(2, 5, 16)
-    layer = one(attention, x, x, x)
-    # Four matrices for 10 tokens; each of 5 tokens against 5, score and sum over 16 numbers, in 2 sequences.
+    layer = single_layer(attention, x, x, x)
+    # Four projections of 10 tokens; 5 x 5 scores and weighted sums of width 16 in each of 2 sequences.
     assert layer.flops == 2 * 10 * 4 * 16 * 16 + 2 * (5 * 5 * 2 * (16 + 16))
 
 
 def test_half_precision_takes_half_the_bytes():
-    layer = one(nn.Linear(64, 32, bias=False).bfloat16(), torch.zeros(8, 64).bfloat16())
+    layer = single_layer(nn.Linear(64, 32, bias=False).bfloat16(), torch.zeros(8, 64).bfloat16())
     assert (layer.flops, layer.bytes) == (32_768, 11_264 / 2)
 
 
 def test_a_layer_is_placed_under_the_roofs():
     # The ridge is at 2 FLOP/byte.
-    memory, compute = one(nn.ReLU(), torch.zeros(8)), one(nn.Conv2d(4, 8, 3), torch.zeros(1, 4, 8, 8))
+    memory, compute = single_layer(nn.ReLU(), torch.zeros(8)), single_layer(nn.Conv2d(4, 8, 3), torch.zeros(1, 4, 8, 8))
     assert (memory.bound, compute.bound) == ("memory", "compute")
-    assert memory.estimate == pytest.approx(50 * memory.intensity) and compute.estimate == 100
+    assert memory.ideal == pytest.approx(50 * memory.intensity) and compute.ideal == 100
     assert compute.utilization == pytest.approx(compute.flops / compute.time / 1e9 / 100)
 
 
@@ -97,7 +97,7 @@ def run(module, *inputs, **options):
 
 
 class Calls(nn.Module):
-    """A model that is one function."""
+    """A model defined by a function."""
 
     def __init__(self, function, *layers):
         super().__init__()
@@ -108,9 +108,9 @@ class Calls(nn.Module):
         return self.function(*self.layers, *args, **kwargs)
 
 
-def test_what_is_not_known_is_named_and_never_zero():
+def test_unknown_functions_are_undefined_with_a_warning():
     sort = Calls(lambda linear, x: linear(x).sort(-1)[0], nn.Linear(4, 4))
-    with pytest.warns(UserWarning, match="undefined for sort: the function sort is not known"):
+    with pytest.warns(UserWarning, match="undefined for sort: unknown function sort"):
         profiled = run(sort, torch.zeros(1, 4))
     odd = profiled["sort"]
     assert (odd.flops, odd.bytes, odd.bound) == (None, None, None) and "sort" in odd.undefined
@@ -118,12 +118,12 @@ def test_what_is_not_known_is_named_and_never_zero():
     with pytest.warns(UserWarning, match="lstm"):
         assert run(nn.LSTM(4, 4), torch.zeros(3, 1, 4)).layers[0].undefined
     numbers = torch.zeros(3, 4, dtype=torch.complex64)
-    with pytest.warns(UserWarning, match="products of torch.complex64"):
+    with pytest.warns(UserWarning, match="unsupported product of torch.complex64"):
         assert run(nn.Linear(4, 4, dtype=torch.complex64), numbers).layers[0].undefined
-    with pytest.warns(UserWarning, match="shortens its rows"):
+    with pytest.warns(UserWarning, match="max_norm"):
         assert run(nn.Embedding(10, 4, max_norm=1.0), torch.zeros(3, dtype=torch.long)).layers[0].undefined
     scripted = torch.jit.script(nn.Sequential(nn.Linear(4, 4)))
-    with pytest.warns(UserWarning, match="calls no function that torch shows"):
+    with pytest.warns(UserWarning, match="calls no function that torch exposes"):
         assert run(nn.Sequential(scripted), torch.zeros(1, 4)).layers[0].undefined
 
 
@@ -131,9 +131,9 @@ def test_what_is_not_known_is_named_and_never_zero():
     ("function", "shapes", "flops", "bytes"),
     [
         (lambda a, b: a @ b, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
-        # One matrix for all is read once.
+        # A shared matrix is read once.
         (torch.matmul, [(2, 3, 4), (4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 20 + 30)),
-        # So is what several matrices are multiplied with.
+        # A shared left operand is read once.
         (torch.matmul, [(3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (12 + 40 + 30)),
         (torch.matmul, [(4, 1, 3, 8), (5, 8, 2)], 2 * 20 * 3 * 8 * 2, 4 * (96 + 80 + 120)),
         (torch.bmm, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
@@ -150,7 +150,7 @@ def test_what_is_not_known_is_named_and_never_zero():
         (lambda x: x.add_(1), [(3, 4)], 12, 4 * 24),
         (lambda x: 2 - x, [(3, 4)], 12, 4 * 24),
         (lambda x: x.sum(-1), [(3, 4)], 12, 4 * (12 + 3)),
-        # What is repeated is stored once.
+        # A broadcast tensor is stored once.
         (lambda x: x.expand(5, 4) * 1, [(1, 4)], 20, 4 * (4 + 20)),
         (lambda x: torch.cat([x, x], -1), [(3, 4)], 0, 4 * (12 + 24)),
         (lambda x: x.transpose(0, 1).contiguous(), [(3, 4)], 0, 4 * 24),
@@ -164,7 +164,7 @@ def test_functions_between_layers_are_counted(function, shapes, flops, bytes):
     assert [(layer.flops, layer.bytes) for layer in rows] == [(flops, bytes)]
 
 
-def test_views_and_questions_are_no_work():
+def test_views_and_attribute_queries_cost_nothing():
     def views(x):
         batch, wide = x.shape
         assert x.dim() == 2 and x.size(0) == batch and x.is_contiguous()
@@ -191,13 +191,13 @@ def test_attention_of_products_and_rotary_positions_is_counted():
         profiled = run(nn.Sequential(Attention()), torch.zeros(2, 5, 8))
     assert profiled["0.matmul"].calls == 2
     assert profiled["0.matmul"].flops == 2 * (2 * 2 * 5 * 5 * 8)
-    # Six for a complex product, one for each score.
+    # Six operations per complex product, one per score.
     assert profiled["0.mul"].flops == 6 * 2 * 5 * 4 + 2 * 5 * 5
     assert profiled["0.softmax"].flops == 5 * 50 and profiled["0.add"].flops == 80
     assert profiled["0.qkv"].flops == 2 * 10 * 8 * 24
 
 
-def test_a_layer_of_functions_moves_what_goes_in_and_comes_out():
+def test_a_layer_of_functions_moves_its_inputs_and_outputs():
     class Norm(nn.Module):
         def __init__(self):
             super().__init__()
@@ -207,12 +207,12 @@ def test_a_layer_of_functions_moves_what_goes_in_and_comes_out():
             return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
 
     layer = run(nn.Sequential(Norm()), torch.zeros(3, 8)).layers[0]
-    # Squares, their sum, and two products of each number; an epsilon and a root for each row.
+    # Square, sum and two products per element; epsilon and root per row.
     assert (layer.kind, layer.flops, layer.bytes) == ("Norm", 4 * 24 + 2 * 3, 4 * (24 + 8 + 24))
 
 
-def test_attention_that_is_called_as_a_function_is_seen():
-    # Torch 1.13 has it under another name, and gives the weights too.
+def test_functional_attention_is_counted():
+    # torch 1.13 has a private function that also returns the weights.
     public = getattr(nn.functional, "scaled_dot_product_attention", None)
     mix = public or (lambda *given, **named: nn.functional._scaled_dot_product_attention(*given, **named)[0])
     profiled = run(Calls(lambda out, x: out(mix(x, x, x, is_causal=True)), nn.Linear(8, 8)), torch.zeros(1, 2, 4, 8))
@@ -224,26 +224,26 @@ def test_attention_that_is_called_as_a_function_is_seen():
     ("queries", "keys", "causal", "pairs"),
     [(4, 4, False, 16), (4, 4, True, 10), (3, 5, False, 15), (5, 3, False, 15), (3, 5, True, 6), (5, 3, True, 12)],
 )
-def test_attention_counts_the_pairs_that_its_mask_leaves(queries, keys, causal, pairs):
-    from roofline.torch._counts import _mixed
+def test_attention_counts_unmasked_pairs(queries, keys, causal, pairs):
+    from roofline.torch._counts import _attention_count
 
-    made = _mixed(torch.zeros(2, 6, queries, 8), torch.zeros(2, 3, keys, 8), torch.zeros(2, 3, keys, 4), causal)
-    assert made.flops == 2 * 6 * (8 + 4) * 2 * pairs
+    count = _attention_count(torch.zeros(2, 6, queries, 8), torch.zeros(2, 3, keys, 8), torch.zeros(2, 3, keys, 4), causal)
+    assert count.flops == 2 * 6 * (8 + 4) * 2 * pairs
     assert int(torch.ones(queries, keys).tril().sum()) == pairs if causal else queries * keys == pairs
 
 
-def test_a_layer_that_is_called_twice_counts_twice_whatever_its_inputs():
+def test_a_layer_called_twice_counts_twice():
     shared = nn.Linear(4, 4, bias=False)
     model = Calls(lambda linear, x: linear(linear(x)[:1]), shared)
     layer = run(model, torch.zeros(3, 4))["layers.0"]
     assert (layer.calls, layer.flops, len(layer.seconds)) == (2, 2 * 16 * (3 + 1), 2)
-    # The same module under two names is one layer.
+    # A module with two names is one layer.
     twice = run(nn.Sequential(shared, nn.Sequential(shared)), torch.zeros(3, 4))
     assert [(layer.name, layer.calls) for layer in twice.layers] == [("0", 2)]
 
 
-def test_a_cache_that_grows_is_counted_as_it_is():
-    class Grows(nn.Module):
+def test_a_growing_cache_is_counted_in_each_pass():
+    class GrowingCache(nn.Module):
         def __init__(self):
             super().__init__()
             self.kept = []
@@ -252,8 +252,8 @@ def test_a_cache_that_grows_is_counted_as_it_is():
             self.kept.append(x)
             return torch.cat(self.kept, 0)
 
-    # After a pass to warm up, two with two and three vectors in and out; the vectors in are one tensor.
-    for model in (Grows(), nn.Sequential(Grows())):
+    # After the warm-up, the passes return two and three vectors; the input vectors share one tensor.
+    for model in (GrowingCache(), nn.Sequential(GrowingCache())):
         layer = run(model, torch.zeros(1, 4)).layers[0]
         assert (layer.flops, layer.bytes) == (0, (16 * (1 + 2) + 16 * (1 + 3)) / 2)
 
@@ -268,7 +268,7 @@ def test_a_cache_that_grows_is_counted_as_it_is():
         ((), {"x": torch.zeros(2, 4), "y": torch.ones(2, 4)}),
     ],
 )
-def test_inputs_are_given_in_any_form(inputs, kwargs):
+def test_inputs_are_accepted_in_every_form(inputs, kwargs):
     class Two(nn.Module):
         def __init__(self):
             super().__init__()
@@ -286,7 +286,7 @@ def test_inputs_are_given_in_any_form(inputs, kwargs):
     assert [(layer.name, layer.flops) for layer in profiled.layers] == [("linear", 2 * 2 * 16), ("add", 8)]
 
 
-def test_a_model_that_raises_is_left_as_it_was():
+def test_a_model_that_raises_is_restored():
     def fails(linear, x):
         linear(x)
         raise ZeroDivisionError("by design")
@@ -305,7 +305,7 @@ def test_a_model_that_raises_is_left_as_it_was():
     assert nn.Module.__call__ is called and torch._C._len_torch_function_stack() == functions
 
 
-def test_a_model_that_goes_on_after_an_exception_is_measured():
+def test_a_model_that_catches_an_exception_is_measured():
     def tries(first, second, x):
         try:
             return first(x)
@@ -316,7 +316,7 @@ def test_a_model_that_goes_on_after_an_exception_is_measured():
     assert [layer.name for layer in profiled.layers] == ["layers.1", "add"]
 
 
-def test_containers_around_a_model_are_looked_into():
+def test_layers_inside_containers_are_found():
     inside = nn.Sequential(nn.Linear(4, 4))
     profiled = run(nn.DataParallel(inside), torch.zeros(2, 4))
     assert profiled["module.0"].flops == 2 * 2 * 16
@@ -328,44 +328,44 @@ def test_containers_around_a_model_are_looked_into():
 
 def test_attention_to_another_sequence_is_counted():
     attention = nn.MultiheadAttention(16, 4, batch_first=True)
-    layer = one(attention, torch.zeros(2, 5, 16), torch.zeros(2, 7, 16), torch.zeros(2, 7, 16))
+    layer = single_layer(attention, torch.zeros(2, 5, 16), torch.zeros(2, 7, 16), torch.zeros(2, 7, 16))
     products = 2 * 2 * 16 * 16 * (5 + 7 + 7 + 5)
     assert layer.flops == products + 2 * (5 * 7 * 2 * (16 + 16))
 
 
-def test_a_type_without_a_roof_is_named():
+def test_a_type_without_a_roof_has_no_bound():
     model = nn.Linear(4, 4).double()
-    with pytest.warns(UserWarning, match="no roof is known for float64"):
+    with pytest.warns(UserWarning, match="no compute roof for float64"):
         layer = run(model, torch.zeros(2, 4).double()).layers[0]
     assert layer.flops == 64 and layer.bound is None and layer.utilization is None and layer.achieved > 0
     peaks = Peaks(50.0, 100.0, others={"float64": 40.0})
     assert run(model, torch.zeros(2, 4).double(), peaks=peaks).layers[0].bound == "memory"
 
 
-def test_wrong_use_is_told():
+def test_invalid_arguments_are_errors():
     model = nn.Linear(4, 4)
     for use, message in [
         (lambda: run(model, torch.zeros(3, 4), steps=0), "steps = 0"),
         (lambda: run(model, torch.zeros(3, 4), warmup=-1), "warmup = -1"),
         (lambda: run(model, torch.zeros(3, 4), steps=1.5), "steps = 1.5"),
-        (lambda: run(torch.relu, torch.zeros(3, 4)), "a model is a torch.nn.Module"),
+        (lambda: run(torch.relu, torch.zeros(3, 4)), "expected a torch.nn.Module"),
         (lambda: run(nn.Linear(4, 4, device="meta"), torch.zeros(3, 4, device="meta")), "meta"),
-        (lambda: run(model, torch.zeros(3, 4, device="meta")), "several devices"),
-        (lambda: run(model, torch.zeros(3, 4), peaks=(50.0, 100.0)), "peaks are Peaks"),
-        (lambda: run(nn.LazyLinear(4), torch.zeros(3, 4)), "parameters without a shape"),
+        (lambda: run(model, torch.zeros(3, 4, device="meta")), "expected a single device"),
+        (lambda: run(model, torch.zeros(3, 4), peaks=(50.0, 100.0)), "peaks: expected Peaks"),
+        (lambda: run(nn.LazyLinear(4), torch.zeros(3, 4)), "uninitialized lazy parameters"),
         (lambda: run(model, torch.zeros(3, 4)).summary(top=-1), "top = -1"),
-        (lambda: Peaks.of("no-such-device"), "no-such-device"),
+        (lambda: Peaks.for_device("no-such-device"), "no-such-device"),
     ]:
         with pytest.raises(roofline.Error, match=message):
             use()
 
 
-def test_a_compiled_model_is_told():
+def test_compiled_models_are_rejected():
     class OptimizedModule(nn.Linear):
-        """As torch calls what it compiled."""
+        """The class name of compiled models."""
 
     models = [OptimizedModule(4, 4)]
-    # Torch 1.13 compiles nothing.
+    # torch 1.13 has no torch.compile.
     if hasattr(torch, "compile"):
         changed = nn.Linear(4, 4)
         changed.compile()
@@ -375,7 +375,7 @@ def test_a_compiled_model_is_told():
             run(model, torch.zeros(3, 4))
 
 
-def test_the_type_is_the_one_that_torch_computes_in():
+def test_the_type_is_that_of_the_computation():
     def cast(linear, convolution, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return linear(x), convolution(x)
@@ -383,17 +383,17 @@ def test_the_type_is_the_one_that_torch_computes_in():
     linear, convolution = nn.Linear(8, 4, bias=False), nn.Conv1d(3, 2, 1, bias=False)
     layers = run(Calls(cast, linear, convolution), torch.zeros(3, 8)).layers
     assert [layer.dtype for layer in layers] == ["bfloat16", "bfloat16"]
-    # Singles come in, and half as many bytes go out.
+    # float32 inputs, bfloat16 outputs.
     assert layers[0].bytes == 4 * (32 + 24) + 2 * 12
 
 
-def test_the_examples_in_the_documentation_are_true():
+def test_documentation_examples_run():
     for module in (roofline.torch, roofline.torch._result):
         failed, tried = doctest.testmod(module)
         assert tried > 1 and failed == 0
 
 
-def test_the_page_of_the_module_is_true(monkeypatch):
+def test_readme_examples_run(monkeypatch):
     text = (pathlib.Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     (block,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "torch" in block)
     monkeypatch.setattr(Peaks, "measured", staticmethod(lambda **_: PEAKS))
@@ -402,7 +402,7 @@ def test_the_page_of_the_module_is_true(monkeypatch):
     assert names["profiled"]["0"].flops == 2 * 8 * 512 * 2048 and names["profiled"].settings["steps"] == 10
 
 
-def test_a_notebook_shows_a_table_and_a_frame():
+def test_a_profile_has_an_html_table_and_a_frame():
     profiled = run(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.zeros(3, 4))
     shown = profiled._repr_html_()
     assert shown.count("<tr>") == 3 and "<td>Linear</td>" in shown
@@ -415,7 +415,7 @@ def test_a_plot_has_a_point_for_each_layer_under_the_roof():
     matplotlib.use("Agg")
     axes = run(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.zeros(3, 4)).plot()
     assert [line.get_label() for line in axes.get_lines()] == ["roof, float32", "0", "1"]
-    # Each type under its own roof.
+    # Each type has its own roof.
     peaks = Peaks(50.0, 100.0, others={"float64": 40.0})
     mixed = Calls(lambda single, double, x: double(single(x).double()), nn.Linear(4, 4), nn.Linear(4, 4).double())
     lines = run(mixed, torch.zeros(3, 4), peaks=peaks).plot().get_lines()
@@ -424,7 +424,7 @@ def test_a_plot_has_a_point_for_each_layer_under_the_roof():
     assert len(run(nn.Sequential(), torch.zeros(1)).plot().get_lines()) == 1
 
 
-def test_a_network_keeps_its_order_its_mode_and_its_hooks():
+def test_a_model_keeps_its_mode_and_its_hooks():
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Sequential(nn.Linear(16, 2)))
     model.train()
     profiled = roofline.torch.profile(model, torch.zeros(3, 8), warmup=1, steps=4, peaks=PEAKS)
@@ -436,13 +436,13 @@ def test_a_network_keeps_its_order_its_mode_and_its_hooks():
     assert document["layers"][0]["flops"] == 2 * 3 * 8 * 16
 
 
-def test_the_roofs_are_measured_where_none_are_given():
-    # What is measured is not the point: eight times a large cache takes minutes in a build without optimization.
+def test_roofs_are_measured_by_default():
+    # A small size, because an unoptimized build would take minutes.
     peaks = Peaks.measured(quick=True, no_cache=True, size="64MiB")
     assert peaks.bandwidth > 0 and peaks.compute > 0 and peaks.threads == torch.get_num_threads()
 
 
-def test_types_have_the_roofs_that_were_measured_for_them(monkeypatch):
+def test_types_have_their_measured_roofs(monkeypatch):
     class Machine(dict):
         data = {"beyond": []}
         figures = [
@@ -453,6 +453,6 @@ def test_types_have_the_roofs_that_were_measured_for_them(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(roofline, "machine", lambda **_: Machine(read_gb_s=20.0, f32_gflops=100.0))
     peaks = Peaks.measured()
-    rates = [peaks.of_type(dtype) for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)]
-    # Halves without instructions of their own are computed as singles.
+    rates = [peaks.rate(dtype) for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)]
+    # Without 16-bit instructions, torch computes in float32.
     assert rates == [100.0, 50.0, 100.0, 400.0]

@@ -1,1 +1,1 @@
-//! Consumers that live outside the crates, and runs of the whole workspace; see `tests/`.
+//! Tests with consumer crates outside of the workspace; see `tests/`.

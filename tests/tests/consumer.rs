@@ -1,11 +1,11 @@
-//! Crates that use the macro from outside the workspace, built by cargo itself.
+//! Builds crates outside of the workspace that use the macro.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A copy of a consumer in a directory of its own, with paths that lead back here.
+/// A copy of a consumer in a separate directory, with paths to this workspace.
 struct Consumer {
     directory: PathBuf,
 }
@@ -15,13 +15,13 @@ impl Consumer {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(as_name);
         let _ = std::fs::remove_dir_all(&directory);
         copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("consumers").join(name), &directory);
-        let root = std::fs::canonicalize(ROOT).expect("the workspace is there");
+        let root = std::fs::canonicalize(ROOT).expect("the workspace");
         let manifest = std::fs::read_to_string(directory.join("Cargo.toml")).expect("a manifest");
-        // Cargo tells packages of the shared target directory apart by their names only.
+        // Packages in the shared target directory need distinct names.
         let manifest = manifest.replace(&format!("name = \"{name}\""), &format!("name = \"{as_name}\""));
         let manifest = manifest.replace("../../..", &root.display().to_string().replace('\\', "/"));
         std::fs::write(directory.join("Cargo.toml"), manifest).expect("written");
-        // The same versions as the workspace, so that nothing is fetched.
+        // The versions of the workspace, so that nothing is downloaded.
         std::fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
         Consumer { directory }
     }
@@ -35,7 +35,7 @@ impl Consumer {
             .args(arguments)
             .arg("--offline")
             .current_dir(&self.directory)
-            // All consumers share what they build of the macro.
+            // All consumers share the build of the macro.
             .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("consumers"))
             .env_remove("RUSTFLAGS")
             .output()
@@ -63,43 +63,43 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn known_answers_come_out_of_a_crate_outside_the_workspace() {
+fn a_crate_outside_the_workspace_computes_known_results() {
     let output = Consumer::copy("vectors", "known-answers").cargo(&["run", "--quiet"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout).trim(), "vectors agree");
 }
 
 #[test]
-fn a_crate_without_std_that_denies_everything_builds_without_a_warning() {
+fn a_strict_no_std_crate_builds_without_warnings() {
     let output = Consumer::copy("strict", "strict-build").cargo(&["build"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("warning"), "{}", text(&output.stderr));
 }
 
-/// A library of all shipped contracts that allows nothing.
+/// Writes a library of all shipped contracts that denies all warnings.
 fn all_shipped(consumer: &Consumer, typed: bool) {
     let typed = if typed { ", typed" } else { "" };
     let calls = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| {
         let name = roofline_contracts::emit::rust::module_name(file.trim_end_matches(".yaml"));
         format!("roofline_macros::roofline_contract!(pub mod {name} = \"{file}\"{typed});\n")
     });
-    let head = "//! All.\n#![no_std]\n#![forbid(unsafe_code)]\n#![deny(warnings, missing_docs, unreachable_pub)]\n\
+    let head = "//! All contracts.\n#![no_std]\n#![forbid(unsafe_code)]\n#![deny(warnings, missing_docs, unreachable_pub)]\n\
         #![deny(clippy::all, clippy::pedantic, clippy::nursery)]\n";
     consumer.write("src/lib.rs", &(head.to_owned() + &calls.collect::<String>()));
 }
 
-/// Whether a tool of the toolchain answers; says so if it does not.
-fn there(program: &str, arguments: &[&str]) -> bool {
+/// True if a tool is installed; prints a note otherwise.
+fn is_installed(program: &str, arguments: &[&str]) -> bool {
     let answers = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
     if !answers {
-        eprintln!("NOT RUN: `{program} {}` does not answer", arguments.join(" "));
+        eprintln!("NOT RUN: `{program} {}` failed", arguments.join(" "));
     }
     answers
 }
 
 #[test]
-fn clippy_has_nothing_to_say_of_a_crate_that_denies_pedantry() {
-    if !there(env!("CARGO"), &["clippy", "--version"]) {
+fn pedantic_clippy_accepts_the_strict_crate() {
+    if !is_installed(env!("CARGO"), &["clippy", "--version"]) {
         return;
     }
     let strict = Consumer::copy("strict", "strict-clippy").cargo(&["clippy"]);
@@ -124,7 +124,7 @@ fn a_bare_metal_target_builds() {
 }
 
 #[test]
-fn a_file_that_comes_to_shadow_a_contract_rebuilds_a_crate_that_watches_its_directory() {
+fn a_new_shadowing_file_rebuilds_a_crate_that_watches_its_directory() {
     let consumer = Consumer::copy("strict", "shadow");
     consumer.write("build.rs", "fn main() {\n    println!(\"cargo::rerun-if-changed=contracts\");\n}\n");
     let build = ["build", "--message-format=json"];
@@ -132,23 +132,23 @@ fn a_file_that_comes_to_shadow_a_contract_rebuilds_a_crate_that_watches_its_dire
     assert!(!rebuilt(&consumer.cargo(&build), "shadow"));
     let shipped = Path::new(ROOT).join("contracts/roofline-model-v1.yaml");
     let wrong =
-        std::fs::read_to_string(shipped).expect("it is there").replace("unit: token/s", "unit: token");
+        std::fs::read_to_string(shipped).expect("the contract").replace("unit: token/s", "unit: token");
     std::thread::sleep(std::time::Duration::from_millis(1100));
     std::fs::write(consumer.directory.join("contracts/roofline-model-v1.yaml"), wrong).expect("written");
     let output = consumer.cargo(&["build"]);
-    assert!(!output.status.success(), "the file that is nearer is not seen");
+    assert!(!output.status.success(), "the shadowing file was not used");
     assert!(text(&output.stderr).contains("has the unit token/s, not token"), "{}", text(&output.stderr));
 }
 
 #[test]
-fn every_shipped_contract_builds_in_a_crate_that_denies_everything() {
+fn every_shipped_contract_builds_in_a_strict_crate() {
     let consumer = Consumer::copy("strict", "shipped");
     all_shipped(&consumer, false);
     let output = consumer.cargo(&["build"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// Whether cargo built the crate itself again.
+/// True if cargo rebuilt the package.
 fn rebuilt(output: &Output, package: &str) -> bool {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let messages = text(&output.stdout);
@@ -161,7 +161,7 @@ fn rebuilt(output: &Output, package: &str) -> bool {
 }
 
 #[test]
-fn a_change_of_the_contract_rebuilds_the_consumer_and_no_change_does_not() {
+fn only_a_change_of_the_contract_rebuilds_the_consumer() {
     let consumer = Consumer::copy("strict", "rebuild");
     let build = ["build", "--message-format=json"];
     assert!(rebuilt(&consumer.cargo(&build), "rebuild"));
@@ -174,7 +174,7 @@ fn a_change_of_the_contract_rebuilds_the_consumer_and_no_change_does_not() {
 }
 
 #[test]
-fn a_mistake_in_the_contract_is_a_compile_error_with_the_same_text_as_the_program() {
+fn contract_errors_are_compile_errors_with_the_message_of_the_program() {
     let consumer = Consumer::copy("vectors", "mistakes");
     let contract = "metadata: {version: 1.0.0, description: x}\nquantities:\n  compute:\n    unit: Gflop/s\n    domain: '> 0'\nequations:\n  rate:\n    unit: flop/s\n    formula: compute\n  twice:\n    unit: Gflop/s\n    formula: 2 × compte\n";
     consumer.write("wrong.yaml", contract);
@@ -187,13 +187,13 @@ fn a_mistake_in_the_contract_is_a_compile_error_with_the_same_text_as_the_progra
     let diagnostics: Vec<String> = compiled.rendered(roofline_contracts::report::Severity::Error).collect();
     assert_eq!(diagnostics.len(), 2);
     for line in diagnostics.iter().flat_map(|diagnostic| diagnostic.lines()) {
-        assert!(shown.contains(line.trim_end()), "`{line}` is missing in\n{shown}");
+        assert!(shown.contains(line.trim_end()), "missing `{line}` in\n{shown}");
     }
     assert!(shown.contains("wrong.yaml:9:14"), "{shown}");
     assert!(shown.contains("multiply by `1e9 [flop/Gflop]`"), "{shown}");
 }
 
-/// What a program prints that computes one expression with a typed contract, or why it does not compile.
+/// The output of a program that evaluates an expression with a typed contract, or its compile error.
 fn typed(name: &str, file: &str, expression: &str) -> Result<String, String> {
     let consumer = Consumer::copy("vectors", name);
     consumer.write(
@@ -211,7 +211,7 @@ fn typed(name: &str, file: &str, expression: &str) -> Result<String, String> {
 }
 
 #[test]
-fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
+fn swapped_arguments_and_wrong_scales_do_not_compile() {
     let ceiling = |name, given| {
         typed(
             name,
@@ -220,7 +220,7 @@ fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
         )
     };
     assert_eq!(ceiling("typed-right", "GbPerS(200.0), B(4e9)"), Ok("50 token/s\n".into()));
-    let swapped = ceiling("typed-swapped", "B(4e9), GbPerS(200.0)").expect_err("it must not compile");
+    let swapped = ceiling("typed-swapped", "B(4e9), GbPerS(200.0)").expect_err("a compile error");
     assert!(swapped.contains("expected `model::units::GbPerS`, found `model::units::B`"), "{swapped}");
     assert!(swapped.contains("expected `model::units::B`, found `model::units::GbPerS`"), "{swapped}");
     let scaled = typed(
@@ -228,17 +228,17 @@ fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
         "transformer-v1.yaml",
         "model::decode_memory_time(B(0.0), GbPerS(200.0), Gb(4.0))",
     );
-    let scaled = scaled.expect_err("it must not compile");
+    let scaled = scaled.expect_err("a compile error");
     assert!(scaled.contains("expected `B`, found `Gb`"), "{scaled}");
 }
 
 #[test]
-fn the_tour_shows_what_rustc_says_of_swapped_arguments() {
-    let page = std::fs::read_to_string(Path::new(ROOT).join("docs/contract.md")).expect("it is there");
+fn the_tour_shows_the_compile_error_of_swapped_arguments() {
+    let page = std::fs::read_to_string(Path::new(ROOT).join("docs/contract.md")).expect("the page");
     let page = page.replace("\r\n", "\n");
     let block = |first: &str, has: &str| {
         let mut blocks = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix(first));
-        blocks.find(|block| block.contains(has)).expect("the page has the block")
+        blocks.find(|block| block.contains(has)).expect("the block")
     };
     let consumer = Consumer::copy("strict", "readme-typed");
     let contract =
@@ -252,7 +252,7 @@ fn the_tour_shows_what_rustc_says_of_swapped_arguments() {
     consumer.write("src/lib.rs", &right.replace(arguments, swapped));
     let output = consumer.cargo(&["build", "--quiet"]);
     let (shown, said) = (block("text\n", "E0308"), text(&output.stderr));
-    assert!(said.contains(shown), "the page shows\n{shown}where rustc says\n{said}");
+    assert!(said.contains(shown), "the page shows\n{shown}but rustc prints\n{said}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_profile_sets_typed_inputs() {
 }
 
 #[test]
-fn every_shipped_contract_builds_typed_in_a_crate_that_denies_everything() {
+fn every_typed_contract_builds_in_a_strict_crate() {
     let consumer = Consumer::copy("strict", "shipped-typed");
     all_shipped(&consumer, true);
     let output = consumer.cargo(&["test", "--no-run"]);
@@ -271,7 +271,7 @@ fn every_shipped_contract_builds_typed_in_a_crate_that_denies_everything() {
 }
 
 #[test]
-fn a_published_contract_is_one_compile_error_that_names_the_import() {
+fn a_published_contract_is_one_error_that_suggests_the_import() {
     let consumer = Consumer::copy("vectors", "published");
     let published = Path::new(ROOT).join("contracts/tests/published/token-rate-v1.yaml");
     std::fs::copy(published, consumer.directory.join("token-rate-v1.yaml")).expect("copied");
@@ -287,7 +287,7 @@ fn a_published_contract_is_one_compile_error_that_names_the_import() {
 }
 
 #[test]
-fn a_contract_that_is_not_there_says_where_it_was_looked_for() {
+fn a_missing_contract_error_lists_the_searched_directories() {
     let consumer = Consumer::copy("vectors", "missing");
     consumer.write(
         "src/main.rs",
@@ -325,8 +325,8 @@ fn the_build_fails_when_a_model_cannot_be_fast_enough() {
 }
 
 #[test]
-fn without_default_features_no_dependency_of_the_program_is_built() {
-    let root = std::fs::canonicalize(ROOT).expect("the workspace is there");
+fn the_library_does_not_build_dependencies_of_the_program() {
+    let root = std::fs::canonicalize(ROOT).expect("the workspace");
     let arguments =
         ["tree", "-p", "roofline", "--no-default-features", "-e", "normal", "--prefix", "none", "--offline"];
     let output = Command::new(env!("CARGO")).args(arguments).current_dir(root).output().expect("cargo runs");

@@ -1,5 +1,5 @@
-//! `cargo kani` in a crate outside the workspace that calls the macro: its contracts are proven with nothing else to write.
-//! Where Kani is not installed nothing here runs, unless `ROOFLINE_EXPECT_KANI` says that it should be there.
+//! `cargo kani` proves the contracts of a crate outside of the workspace that calls the macro. Skipped without Kani, unless
+//! `ROOFLINE_EXPECT_KANI` is set.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,9 +7,9 @@ use std::process::{Command, Output};
 use roofline_contracts::emit::rust::items;
 use roofline_contracts::library::built_in;
 
-/// The first contract of the README, with the unit that it ends up with.
+/// The first contract of the README, with the corrected unit.
 const OWN: &str = "\
-metadata: {version: 1.0.0, description: How long one pass over the weights takes}
+metadata: {version: 1.0.0, description: Time of one pass over the weights}
 quantities:
   weights: {unit: GB, domain: '[0.001, 1e5]'}
   bandwidth: {unit: GB/s, domain: '[1, 1e5]'}
@@ -25,15 +25,16 @@ obligations:
   - {id: fast-classified, type: equivalence, formal: 'speed is Fast iff bandwidth >= 100 [GB/s]'}
 ";
 
-/// A crate in a directory of its own, or none where there is no Kani.
+/// Creates a crate in a separate directory; none without Kani.
 fn consumer(name: &str, library: &str) -> Option<PathBuf> {
     let found = Command::new("cargo").args(["kani", "--version"]).output();
     if !found.is_ok_and(|output| output.status.success()) {
-        assert!(std::env::var_os("ROOFLINE_EXPECT_KANI").is_none(), "cargo kani is not there");
-        eprintln!("not run: cargo kani is not there");
+        assert!(std::env::var_os("ROOFLINE_EXPECT_KANI").is_none(), "cargo kani is not installed");
+        eprintln!("not run: cargo kani is not installed");
         return None;
     }
-    let root = std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).expect("it is there");
+    let root =
+        std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).expect("the workspace");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(directory.join("src")).expect("made");
@@ -47,7 +48,7 @@ fn consumer(name: &str, library: &str) -> Option<PathBuf> {
     {
         std::fs::write(directory.join(file), text).expect("written");
     }
-    // The same versions as the workspace, so that nothing is fetched.
+    // The versions of the workspace, so that nothing is downloaded.
     std::fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
     Some(directory)
 }
@@ -59,7 +60,7 @@ fn kani(directory: &Path, arguments: &[&str]) -> Output {
         .current_dir(directory)
         .env("CARGO_NET_OFFLINE", "true")
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("kani-consumers"))
-        // Those of the compiler that runs this test are not those of Kani's.
+        // Kani uses another compiler than this test.
         .env_remove("RUSTUP_TOOLCHAIN")
         .env_remove("RUSTFLAGS")
         .output()
@@ -71,8 +72,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_crate_that_calls_the_macro_proves_its_contracts_with_cargo_kani() {
-    let library = "//! A contract that ships, and one of its own.\n#![no_std]\n\
+fn cargo_kani_proves_the_contracts_of_a_crate() {
+    let library = "//! A shipped and a custom contract.\n#![no_std]\n\
                    roofline_macros::roofline_contract!(\"roofline-model-v1.yaml\");\n\
                    roofline_macros::roofline_contract!(\"my-model-v1.yaml\");\n";
     let Some(directory) = consumer("kani-proves", library) else { return };
@@ -93,17 +94,18 @@ fn a_crate_that_calls_the_macro_proves_its_contracts_with_cargo_kani() {
     assert!(said.contains("obligation `pass-time-positive` of my-model-v1: pass_time > 0"), "{said}");
 }
 
-/// The module of a contract with a change in its text.
+/// The generated module of a contract with one change.
 fn mutant(from: &str, to: &str) -> String {
-    let contract = roofline_contracts::compile(built_in("roofline-model-v1.yaml").expect("it is built in"));
-    let items = items(&contract.contract.expect("it compiles"), &[]).to_string();
-    assert_eq!(items.matches(from).count(), 1, "`{from}` is not there once");
+    let contract =
+        roofline_contracts::compile(built_in("roofline-model-v1.yaml").expect("a built-in contract"));
+    let items = items(&contract.contract.expect("a valid contract"), &[]).to_string();
+    assert_eq!(items.matches(from).count(), 1, "expected `{from}` once");
     let items = items.replace(from, to);
     format!("//! A mutant.\n#[allow(warnings)]\npub mod roofline_model_v1 {{\n{items}\n}}\n")
 }
 
 #[test]
-fn a_mutant_of_generated_code_is_refuted_by_name_and_with_its_values() {
+fn a_mutant_is_refuted_with_its_obligation_and_its_values() {
     let (from, to) = ("{ _min (bw_ceiling , compute_ceiling) }", "{ bw_ceiling }");
     let Some(directory) = consumer("kani-refutes", &mutant(from, to)) else { return };
     let harness = "roofline_model_v1::proofs::throughput_within_compute";

@@ -1,5 +1,5 @@
-//! The generated functions, or the same formulas written by hand, a million times: `bench/instructions.sh` compares
-//! how many instructions each takes.
+//! Runs the generated functions, or equivalent handwritten ones, a million times; `bench/instructions.sh` compares their
+//! instruction counts.
 
 use std::hint::black_box;
 
@@ -23,7 +23,7 @@ fn typed(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
     typed_model::throughput_ceiling(memory, arithmetic).0
 }
 
-fn written(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
+fn handwritten(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
     let bytes = params * bits / 8.0;
     let memory = bandwidth / (bytes * 1.0 / 1e9);
     let arithmetic = compute * 1e9 / (params * 2.0);
@@ -35,9 +35,9 @@ fn main() {
     let function: fn(f64, f64, f64, f64) -> f64 = match which.as_str() {
         "generated" => generated,
         "typed" => typed,
-        "written" => written,
+        "handwritten" => handwritten,
         _ => {
-            eprintln!("usage: instructions generated|typed|written");
+            eprintln!("usage: instructions generated|typed|handwritten");
             std::process::exit(2);
         }
     };

@@ -1,11 +1,10 @@
-//! What is proven about roofline beyond the contracts' own obligations.
+//! Proofs about roofline in addition to the obligations of the contracts.
 //!
-//! Each property is written once, as a plain function, and driven twice: by a Kani harness of the same name, for all
-//! values (`cargo kani -p roofline-verify`), and by a test of the same name, for many (`cargo test`). The modules of
-//! the shipped contracts bring their own properties, driven in the same two ways. `mutants` shows that each kind of
-//! harness can fail.
+//! Each property is a plain function that is driven by a Kani harness for all values (`cargo kani -p roofline-verify`) and
+//! by a test with the same name for many values (`cargo test`). The modules of the shipped contracts contain their own
+//! properties, driven likewise. `mutants` shows that each kind of harness can fail.
 
-/// A Kani harness and a test for each property of the module; the number bounds the loops.
+/// Defines a Kani harness and a test for each property of the module; the number bounds the loops.
 macro_rules! drive {
     ($($property:ident unwind $bound:literal;)*) => {
         #[cfg(kani)]
@@ -32,17 +31,17 @@ macro_rules! drive {
     };
 }
 
-pub mod blocks;
-pub mod graphs;
-pub mod halves;
-pub mod headers;
+pub mod f16;
+pub mod file_headers;
+pub mod integers;
 #[cfg(kani)]
 mod mutants;
-pub mod rows;
+pub mod quant_blocks;
+pub mod translation;
 pub mod values;
-pub mod wholes;
+pub mod work_split;
 
-/// Messages have no part in a proof, and writing numbers is a long loop.
+/// Replaces message formatting, which is irrelevant to proofs and contains long loops.
 #[cfg(kani)]
 fn no_text(_: std::fmt::Arguments<'_>) -> String {
     String::new()
@@ -79,15 +78,15 @@ roofline::roofline_contract!(pub mod serving = "serving-v1.yaml");
 mod shipped {
     use std::collections::BTreeSet;
 
-    /// A contract without quantities has nothing to prove here.
+    /// Contracts without quantities have no properties.
     #[test]
     fn every_shipped_contract_with_a_property_is_proven_here() {
         let source = include_str!("lib.rs");
         for (file, _) in roofline_contracts::library::BUILT_IN {
             let contract = roofline_contracts::compile(
-                roofline_contracts::library::built_in(file).expect("it is built in"),
+                roofline_contracts::library::built_in(file).expect("a built-in contract"),
             );
-            let contract = contract.contract.expect("shipped contracts have no mistakes");
+            let contract = contract.contract.expect("a valid contract");
             let called = source.contains(&format!("= \"{file}\""));
             assert_eq!(called, !contract.quantities.is_empty(), "{file}");
         }

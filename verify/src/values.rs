@@ -1,17 +1,17 @@
-//! Where a property takes its values from: anything at all under Kani, corners and random bits in a test.
+//! Sources of values for properties: symbolic under Kani, corners and random bits in a test.
 
 /// A source of values.
 pub trait Values {
     /// Any 64 bits.
     fn bits(&mut self) -> u64;
-    /// This must be true for some values, or the property is about nothing.
+    /// Requires that the condition is true for some values; otherwise the property is vacuous.
     fn cover(&mut self, condition: bool);
 
     /// Any number below `bound`, which is not 0.
     fn below(&mut self, bound: u64) -> u64;
 
-    /// Any number from `low` to `high`; to a model checker one of four significant bits, so that it can tell that what is
-    /// computed twice is the same.
+    /// Any number from `low` to `high`; for a model checker, only those with four significant bits, so that it can show that
+    /// two equal computations have equal results.
     fn short(&mut self, low: f64, high: f64) -> f64;
 
     /// Any bytes.
@@ -20,7 +20,7 @@ pub trait Values {
     }
 }
 
-/// Corners first, then random bits; always the same ones.
+/// Corners, then random bits; deterministic.
 #[cfg(test)]
 pub struct Samples {
     state: u64,
@@ -66,10 +66,10 @@ pub fn sample(property: fn(&mut Samples)) {
         property(&mut samples);
         samples.round += 1;
     }
-    assert!(samples.covered, "no point reached what the property is about");
+    assert!(samples.covered, "no test point satisfies the cover condition of the property");
 }
 
-/// Any value at all.
+/// Symbolic values.
 #[cfg(kani)]
 pub struct Symbolic;
 
@@ -80,12 +80,12 @@ impl Values for Symbolic {
     }
 
     fn cover(&mut self, condition: bool) {
-        kani::cover!(condition, "what the property is about can happen");
+        kani::cover!(condition, "the property is not vacuous");
     }
 
     fn below(&mut self, bound: u64) -> u64 {
         let value: u64 = kani::any();
-        // Bits that are known to be 0 cost a model checker nothing; those that it must find out do.
+        // A mask is cheaper for a model checker than an assumption.
         if bound.is_power_of_two() {
             return value & (bound - 1);
         }

@@ -1,6 +1,6 @@
-//! The generated Rust, as snapshots to review when a contract or the compiler changes: one contract with every feature of
-//! the language and `roofline-model-v1` in full, and the formulas alone of the other shipped contracts. `translation.rs`
-//! guards the rest of their expansion.
+//! Snapshots of the generated Rust, to review changes of a contract or the compiler: a contract with every feature of the
+//! language and `roofline-model-v1` in full, and only the formulas of the other shipped contracts. `translation.rs` covers
+//! the rest of their expansion.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use roofline_contracts::library::{BUILT_IN, built_in};
 use roofline_contracts::source::Source;
 use roofline_contracts::{compile, compile_in};
 
-/// The shipped contract that is reviewed in full.
+/// The shipped contract whose snapshot is complete.
 const IN_FULL: &str = "roofline-model-v1.yaml";
 
 fn ident(name: &str) -> Ident {
@@ -30,9 +30,9 @@ fn kitchen_sink() -> Contract {
     let file = "kitchen-sink-v1.yaml";
     let source = Source::read(&directory.join(file), file).expect("the contract is there");
     let compiled = compile_in(source, Some(&directory));
-    let mistakes: Vec<String> =
-        compiled.diagnostics.iter().map(|mistake| mistake.render(&compiled.source)).collect();
-    compiled.contract.unwrap_or_else(|| panic!("{}", mistakes.join("\n")))
+    let errors: Vec<String> =
+        compiled.diagnostics.iter().map(|error| error.render(&compiled.source)).collect();
+    compiled.contract.unwrap_or_else(|| panic!("{}", errors.join("\n")))
 }
 
 fn pretty(items: Vec<syn::Item>) -> String {
@@ -56,7 +56,7 @@ fn items(module: syn::ItemMod) -> Vec<syn::Item> {
     module.content.map(|(_, items)| items).unwrap_or_default()
 }
 
-/// The items of a module and of those in it.
+/// The items of a module and of its nested modules.
 fn flattened(module: syn::ItemMod) -> Vec<syn::Item> {
     let inside = |item| match item {
         syn::Item::Mod(module) => flattened(module),
@@ -65,7 +65,7 @@ fn flattened(module: syn::ItemMod) -> Vec<syn::Item> {
     items(module).into_iter().flat_map(inside).collect()
 }
 
-/// The shipped contracts that have formulas, apart from the one in full.
+/// The shipped contracts with formulas, except [`IN_FULL`].
 fn with_formulas() -> impl Iterator<Item = (&'static str, Contract)> {
     let others = BUILT_IN.iter().map(|(file, _)| *file).filter(|file| *file != IN_FULL);
     others
@@ -73,7 +73,7 @@ fn with_formulas() -> impl Iterator<Item = (&'static str, Contract)> {
         .filter(|(_, contract)| !(contract.equations.is_empty() && contract.classifiers.is_empty()))
 }
 
-/// `name: unit = formula` or the cases of a classifier, each followed by the function that it becomes.
+/// `name: unit = formula` or the cases of a classifier, each followed by the generated function.
 fn formulas(contract: &Contract) -> String {
     let mut functions = items(alone(contract)).into_iter().filter_map(|item| match item {
         syn::Item::Fn(function) => Some(function),
@@ -111,14 +111,14 @@ fn every_language_feature_expands_to_the_reviewed_rust() {
     insta::assert_snapshot!("kitchen-sink-v1.yaml", pretty(vec![syn::Item::Mod(parsed(tokens))]));
 }
 
-/// The items that are the same without types for units are in the snapshot of the plain expansion.
+/// Contains only items that differ from the expansion without unit types.
 #[test]
 fn types_for_units_expand_to_the_reviewed_rust() {
     let contract = kitchen_sink();
-    let of = |tokens| flattened(parsed(tokens)).into_iter().map(|item| pretty(vec![item]));
+    let texts = |tokens| flattened(parsed(tokens)).into_iter().map(|item| pretty(vec![item]));
     let name = ident("kitchen_sink_v1");
-    let plain: BTreeSet<String> = of(module(&contract, &quote!(pub), &name, &[])).collect();
-    let typed = of(typed_module(&contract, &quote!(pub), &name, &[]));
+    let plain: BTreeSet<String> = texts(module(&contract, &quote!(pub), &name, &[])).collect();
+    let typed = texts(typed_module(&contract, &quote!(pub), &name, &[]));
     insta::assert_snapshot!("typed", typed.filter(|item| !plain.contains(item)).collect::<String>());
 }
 
@@ -135,7 +135,7 @@ fn every_shipped_formula_becomes_the_reviewed_function() {
 }
 
 #[test]
-fn the_expansion_is_the_same_on_every_run() {
+fn the_expansion_is_deterministic() {
     for (file, _) in BUILT_IN {
         let expansion = || pretty(vec![syn::Item::Mod(alone(&shipped(file)))]);
         assert_eq!(expansion(), expansion(), "{file}");
@@ -143,7 +143,7 @@ fn the_expansion_is_the_same_on_every_run() {
 }
 
 #[test]
-fn no_snapshot_is_left_without_its_contract() {
+fn every_snapshot_belongs_to_a_contract() {
     let wanted: BTreeSet<String> = (with_formulas().map(|(file, _)| file))
         .chain([IN_FULL, "kitchen-sink-v1.yaml", "typed"])
         .map(|file| format!("expansion__{file}.snap"))
@@ -152,6 +152,6 @@ fn no_snapshot_is_left_without_its_contract() {
     for entry in std::fs::read_dir(directory).expect("the snapshots are there") {
         let name = entry.expect("a directory entry").file_name().to_string_lossy().into_owned();
         let reviewed = name.starts_with("expansion__") && name.ends_with(".snap");
-        assert!(!reviewed || wanted.contains(&name), "{name} belongs to no contract");
+        assert!(!reviewed || wanted.contains(&name), "{name} has no contract");
     }
 }

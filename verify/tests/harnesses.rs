@@ -1,4 +1,4 @@
-//! The harnesses of this crate, the table of docs/PROOFS.md and the ledger of the shipped contracts are about the same proofs.
+//! Compares the harnesses of this crate with the table in docs/PROOFS.md and the ledger of the shipped contracts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn entries(tokens: TokenStream) -> Vec<String> {
 fn contracts() -> BTreeMap<String, Contract> {
     let calls = macros(include_str!("../src/lib.rs")).filter(|(name, _)| name == "roofline_contract");
     let contract = |(_, tokens): (String, TokenStream)| {
-        // `pub mod NAME = "FILE"`, and what it reuses.
+        // `pub mod NAME = "FILE"`, followed by reused modules.
         let tokens: Vec<String> = tokens.into_iter().map(|token| token.to_string()).collect();
         let source = built_in(tokens[4].trim_matches('"')).expect("a shipped contract");
         let contract = roofline_contracts::check_in(source, None).contract;
@@ -50,8 +50,8 @@ fn contracts() -> BTreeMap<String, Contract> {
     calls.map(contract).collect()
 }
 
-/// The functions of the module `proofs` that a contract expands to.
-fn of_contract(contract: &Contract) -> BTreeSet<String> {
+/// The functions in the module `proofs` of a contract's expansion.
+fn contract_harnesses(contract: &Contract) -> BTreeSet<String> {
     let reused: Vec<_> = (contract.closure().iter())
         .map(|dependency| Ident::new(&module_name(&dependency.metadata.id), Span::call_site()))
         .map(|dependency| (dependency.clone(), quote!(super::#dependency)))
@@ -68,12 +68,12 @@ fn of_contract(contract: &Contract) -> BTreeSet<String> {
     functions.collect()
 }
 
-/// Every harness, as Kani names it.
+/// All harnesses, by their names in Kani.
 fn harnesses() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let written = std::fs::read_dir(source).expect("the sources are there");
-    let generated = PathBuf::from(concat!(env!("OUT_DIR"), "/graphs.rs"));
+    let generated = PathBuf::from(concat!(env!("OUT_DIR"), "/translation.rs"));
     for path in written.map(|entry| entry.expect("a directory entry").path()).chain([generated]) {
         let module = path.file_stem().expect("a file").to_string_lossy().into_owned();
         for (name, tokens) in macros(&read(&path)) {
@@ -86,7 +86,7 @@ fn harnesses() -> BTreeSet<String> {
         }
     }
     for (module, contract) in contracts() {
-        found.extend(of_contract(&contract).iter().map(|name| format!("{module}::proofs::{name}")));
+        found.extend(contract_harnesses(&contract).iter().map(|name| format!("{module}::proofs::{name}")));
     }
     found
 }
@@ -103,20 +103,20 @@ fn table() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_table_lists_every_harness_and_no_other() {
+fn the_table_lists_exactly_the_harnesses() {
     let (harnesses, table) = (harnesses(), table());
     let listed: BTreeSet<String> = table.keys().cloned().collect();
     let missing: Vec<&String> = harnesses.difference(&listed).collect();
-    let gone: Vec<&String> = listed.difference(&harnesses).collect();
+    let removed: Vec<&String> = listed.difference(&harnesses).collect();
     let remedy = "`cargo xtask accept` lists them as not run, `.ci/kani ledger MODULE` runs them";
     assert!(
-        missing.is_empty() && gone.is_empty(),
-        "not in docs/PROOFS.md: {missing:?}; gone: {gone:?}; {remedy}"
+        missing.is_empty() && removed.is_empty(),
+        "missing in docs/PROOFS.md: {missing:?}; no longer existing: {removed:?}; {remedy}"
     );
 }
 
 #[test]
-fn the_ledger_has_a_current_verdict_for_each_harness_that_the_table_calls_verified() {
+fn verified_harnesses_have_a_current_verdict_in_the_ledger() {
     let ledger = root().join("roofline/src/program/command/prove/shipped.json");
     let ledger: Value = serde_json::from_str(&read(ledger)).expect("the ledger is JSON");
     let entries: BTreeSet<[&str; 3]> = (ledger["entries"].as_array().expect("a list").iter())
@@ -136,12 +136,8 @@ fn the_ledger_has_a_current_verdict_for_each_harness_that_the_table_calls_verifi
             let recorded = entries.contains(&[contract.metadata.id.as_str(), &obligation.id, &fingerprint]);
             known += usize::from(recorded);
             let listed = table.get(&harness).is_some_and(|verdict| verdict == "verified");
-            assert_eq!(recorded, listed, "{harness}: in the ledger, and verified in the table");
+            assert_eq!(recorded, listed, "{harness}: recorded in the ledger, verified in the table");
         }
     }
-    assert_eq!(
-        known,
-        entries.len(),
-        "the ledger has verdicts of other texts; `cargo xtask accept` drops them"
-    );
+    assert_eq!(known, entries.len(), "the ledger has stale verdicts; `cargo xtask accept` drops them");
 }

@@ -1,14 +1,14 @@
-//! The interpreter and the compiled Rust agree in every bit, over many points of every shipped contract.
+//! The interpreter and the compiled Rust are bit-identical at many points of every shipped contract.
 
 use std::collections::BTreeSet;
 
 use roofline_contracts::library::{BUILT_IN, built_in};
 use roofline_contracts::{check_in, eval, sample};
 
-/// How many points each contract is tried at.
+/// Number of points per contract.
 const POINTS: usize = 100_000;
 
-/// Compares one contract with its module; the classes by name, the equations by their bits.
+/// Compares a contract with its module: classes by name, equations by their bits.
 macro_rules! agree {
     ($($test:ident: $module:ident = $file:literal, $classes:expr;)*) => {
         $(
@@ -43,7 +43,7 @@ macro_rules! agree {
         )*
 
         #[test]
-        fn every_shipped_contract_is_translated_here() {
+        fn every_shipped_contract_is_compared() {
             let here: BTreeSet<&str> = [$($file),*].into();
             let shipped: BTreeSet<&str> = BUILT_IN.iter().map(|(file, _)| *file).collect();
             assert_eq!(here, shipped);

@@ -1,4 +1,4 @@
-//! `cargo xtask accept`: after an edit of a contract, everything that is derived from it.
+//! `cargo xtask accept`: updates all files derived from the contracts.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::ledger;
 use crate::proofs::Page;
 use crate::root;
 
-/// The tests that compare derived files, which rewrite them when they are told to.
+/// The tests that compare derived files, and rewrite them if certain environment variables are set.
 const SNAPSHOTS: [&[&str]; 5] = [
     &["-p", "roofline-contracts", "--test", "translation", "the_javascript_of_the_first_contract"],
     &["-p", "roofline-verify", "--test", "expansion"],
@@ -27,7 +27,7 @@ pub fn run() -> Result<(), String> {
     let contracts = shipped()?;
     fingerprints::check_versions(&contracts, &fingerprints::committed()?)?;
     cargo(&["run", "--quiet", "--locked", "-p", "roofline", "--", "diff", "--git", "HEAD", "contracts"], &[])
-        .map_err(|_| "the difference above is not acceptable".to_owned())?;
+        .map_err(|_| "incompatible change of a contract, see above".to_owned())?;
 
     let page = update_proofs(&contracts)?;
     fingerprints::save(&fingerprints::current(&contracts))?;
@@ -43,7 +43,7 @@ pub fn run() -> Result<(), String> {
     report(&page);
     match failed.as_slice() {
         [] => Ok(()),
-        failed => Err(format!("tests that no update repairs: {}", failed.join("; "))),
+        failed => Err(format!("tests that fail after the update: {}", failed.join("; "))),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn docs() -> Result<(), String> {
     evidence()
 }
 
-/// Rewrites the page of published measurements and its picture.
+/// Rewrites docs/EVIDENCE.md and its chart.
 pub fn evidence() -> Result<(), String> {
     update_docs(EVIDENCE)
 }
@@ -73,7 +73,7 @@ fn cargo(arguments: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {
     }
 }
 
-/// Drops the verdicts of Kani that are about another meaning from the ledger and the table.
+/// Drops stale Kani verdicts, whose fingerprints changed, from the ledger and the table.
 fn update_proofs(contracts: &[Shipped]) -> Result<Page, String> {
     let verified = ledger::drop_stale(contracts)?;
     let (before, after) = (fingerprints::recorded()?, fingerprints::current(contracts));
@@ -82,8 +82,8 @@ fn update_proofs(contracts: &[Shipped]) -> Result<Page, String> {
         let Some(module) = &shipped.module else { continue };
         let harnesses = shipped.harnesses();
         let has_verdict = |harness: &str| {
-            let about = |id: &str| function_name(id) == harness;
-            match shipped.contract.obligations.iter().find(|obligation| about(&obligation.id)) {
+            let matches = |id: &str| function_name(id) == harness;
+            match shipped.contract.obligations.iter().find(|obligation| matches(&obligation.id)) {
                 Some(obligation) => verified.contains(&(shipped.id().to_owned(), obligation.id.clone())),
                 None => same(&before, &after, &format!("{} {harness}", shipped.id())),
             }
@@ -91,7 +91,7 @@ fn update_proofs(contracts: &[Shipped]) -> Result<Page, String> {
         let listed: Vec<String> = page.harnesses().map(str::to_owned).collect();
         for harness in &listed {
             let graph = harness
-                .strip_prefix("graphs::proofs::")
+                .strip_prefix("translation::proofs::")
                 .and_then(|name| name.strip_prefix(module.as_str())?.strip_prefix('_'));
             if let Some(name) = harness.strip_prefix(&format!("{module}::proofs::"))
                 && !harnesses.contains(name)
@@ -119,7 +119,7 @@ fn same(before: &Fingerprints, after: &Fingerprints, name: &str) -> bool {
 fn report(page: &Page) {
     let not_run = page.not_run();
     if not_run.is_empty() {
-        println!("\nno Kani harness is affected");
+        println!("\nall Kani verdicts are current");
         return;
     }
     let mut modules: Vec<&str> = not_run.iter().filter_map(|harness| harness.split("::").next()).collect();
@@ -128,5 +128,5 @@ fn report(page: &Page) {
     for harness in not_run {
         println!("    {harness}");
     }
-    println!("run them with `.ci/kani ledger {}`", modules.join(" "));
+    println!("run `.ci/kani ledger {}`", modules.join(" "));
 }

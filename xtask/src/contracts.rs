@@ -14,7 +14,7 @@ use crate::{read, root};
 /// A shipped contract.
 pub struct Shipped {
     pub contract: Contract,
-    /// The module of `verify` that calls it; none if it has nothing to prove.
+    /// The module of `verify` that contains it; none if it has no properties.
     pub module: Option<String>,
 }
 
@@ -50,7 +50,7 @@ fn proofs(items: TokenStream) -> BTreeSet<String> {
     functions.map(|pair| pair[1].to_string()).collect()
 }
 
-/// All of them; an error lists the mistakes of the first that has some.
+/// Compiles all shipped contracts; an error lists the diagnostics of the first invalid one.
 pub fn shipped() -> Result<Vec<Shipped>, String> {
     let calls = read(&root().join("verify/src/lib.rs"))?;
     let modules: Vec<(&str, &str)> = calls
@@ -63,9 +63,9 @@ pub fn shipped() -> Result<Vec<Shipped>, String> {
         let source = built_in(file).ok_or_else(|| format!("contracts/{file}: cannot be read"))?;
         let checked = check_in(source, None);
         let Some(contract) = checked.contract else {
-            let mistakes: Vec<String> =
-                checked.diagnostics.iter().map(|mistake| mistake.render(&checked.source)).collect();
-            return Err(format!("contracts/{file} has mistakes\n{}", mistakes.join("\n")));
+            let errors: Vec<String> =
+                checked.diagnostics.iter().map(|error| error.render(&checked.source)).collect();
+            return Err(format!("contracts/{file}: invalid contract\n{}", errors.join("\n")));
         };
         let module =
             modules.iter().find(|(_, called)| called == file).map(|(module, _)| (*module).to_owned());

@@ -1,5 +1,5 @@
-//! `verify/fingerprints.txt`: for each shipped contract its version and the fingerprint of its meaning, and a fingerprint for each
-//! harness that is not about an obligation. A version that is in the file has one meaning.
+//! `verify/fingerprints.txt`: the version and the fingerprint of each shipped contract, and a fingerprint of each harness that
+//! does not belong to an obligation. A recorded version must not change its fingerprint.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::{read, root, write};
 const FILE: &str = "verify/fingerprints.txt";
 const HEAD: &str = "# Fingerprints of the shipped contracts, written by `cargo xtask accept`.\n";
 
-/// The lines of the file: a fingerprint for each name.
+/// Fingerprints by name, one per line of the file.
 pub type Fingerprints = BTreeMap<String, String>;
 
 fn path() -> PathBuf {
@@ -33,7 +33,7 @@ pub fn version(shipped: &Shipped) -> String {
     format!("{} {}", shipped.id(), shipped.contract.metadata.version)
 }
 
-/// What the file must say.
+/// The fingerprints of the current contracts.
 pub fn current(contracts: &[Shipped]) -> Fingerprints {
     let mut found = Fingerprints::new();
     for shipped in contracts {
@@ -59,12 +59,12 @@ fn chooses_first(classifier: &str) -> String {
     format!("{classifier}_is_the_first_case_that_holds")
 }
 
-/// What the file says.
+/// The fingerprints in the file.
 pub fn recorded() -> Result<Fingerprints, String> {
     Ok(parse(&read(&path())?))
 }
 
-/// What the file said in the last commit; what it says now if there is no repository.
+/// The fingerprints in the last commit; those in the file without a repository.
 pub fn committed() -> Result<Fingerprints, String> {
     let output = Command::new("git").args(["show", &format!("HEAD:{FILE}")]).current_dir(root()).output();
     match output {
@@ -79,7 +79,7 @@ pub fn save(fingerprints: &Fingerprints) -> Result<(), String> {
     write(&path(), &(HEAD.to_owned() + &lines))
 }
 
-/// An error if a contract has another meaning than `known` says of the same version.
+/// Returns an error if the fingerprint of a version differs from that in `known`.
 pub fn check_versions(contracts: &[Shipped], known: &Fingerprints) -> Result<(), String> {
     let changed = contracts.iter().filter(|shipped| {
         let recorded = known.get(&version(shipped));
@@ -103,20 +103,20 @@ mod tests {
     use crate::contracts::shipped;
 
     #[test]
-    fn a_contract_with_another_meaning_has_another_version() {
-        let contracts = shipped().expect("the shipped contracts have no mistakes");
-        let recorded = recorded().expect("the file is there");
+    fn the_recorded_fingerprints_are_current() {
+        let contracts = shipped().expect("valid contracts");
+        let recorded = recorded().expect("a readable file");
         check_versions(&contracts, &recorded).unwrap_or_else(|message| panic!("{message}"));
-        assert!(recorded == current(&contracts), "{FILE} is not current; run `cargo xtask accept`");
+        assert!(recorded == current(&contracts), "{FILE} is stale; run `cargo xtask accept`");
     }
 
     #[test]
     fn a_changed_meaning_under_the_same_version_is_an_error() {
-        let contracts = shipped().expect("the shipped contracts have no mistakes");
+        let contracts = shipped().expect("valid contracts");
         let mut recorded = current(&contracts);
         assert_eq!(check_versions(&contracts, &recorded), Ok(()));
         recorded.insert(version(&contracts[0]), "another".to_owned());
-        let message = check_versions(&contracts, &recorded).expect_err("another meaning");
+        let message = check_versions(&contracts, &recorded).expect_err("a changed meaning");
         assert!(message.contains("raise `metadata.version`"), "{message}");
     }
 }

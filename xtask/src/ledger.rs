@@ -1,4 +1,4 @@
-//! The ledger of the shipped contracts: verdicts of Kani for obligations, each for one fingerprint.
+//! The ledger of the shipped contracts: Kani verdicts for obligations, by fingerprint.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::{read, root, write};
 
 const FILE: &str = "roofline/src/program/command/prove/shipped.json";
 
-/// Drops the verdicts that are about another meaning. The pairs of contract and obligation that keep one.
+/// Drops stale verdicts and returns the pairs of contract and obligation with a current one.
 pub fn drop_stale(contracts: &[Shipped]) -> Result<BTreeSet<(String, String)>, String> {
     let path = root().join(FILE);
     let text = read(&path)?;
@@ -31,7 +31,7 @@ pub fn drop_stale(contracts: &[Shipped]) -> Result<BTreeSet<(String, String)>, S
     };
     let kept: Vec<&Value> = entries.iter().filter(is_current).collect();
     if kept.len() < entries.len() {
-        // As the program writes it: a line for each entry.
+        // In the format of the program, one line per entry.
         let lines: Vec<String> = kept.iter().map(|entry| format!("\n{entry}")).collect();
         write(
             &path,

@@ -1,7 +1,7 @@
-//! `cargo xtask lint`: rules that clippy cannot express.
+//! `cargo xtask lint`: project rules that clippy cannot express.
 //!
-//! Contracts are evaluated through `Inputs::evaluate`, which checks the domains that the obligations were proven for; nothing
-//! in the library calls the function of an equation or a classifier.
+//! Contracts must be evaluated through `Inputs::evaluate`, which checks the domains that the proofs assume. The library must
+//! not call the functions of equations and classifiers directly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::contracts::shipped;
 use crate::{read, root};
 
-/// The functions of equations, of checks of bounds and of classifiers, by the module of `roofline-formulas`.
+/// The functions of equations, bound checks and classifiers, by module of `roofline-formulas`.
 type Functions = BTreeMap<String, BTreeSet<String>>;
 
 /// Checks the sources of the library and the program.
@@ -45,7 +45,7 @@ fn functions() -> Result<Functions, String> {
     Ok(functions)
 }
 
-/// The files below every `src` but that of the generated functions.
+/// Collects the sources, except those of the generated functions, tests, benchmarks and examples.
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
     let problem = |error| format!("{}: cannot be read: {error}", directory.display());
     for entry in std::fs::read_dir(directory).map_err(problem)? {
@@ -60,7 +60,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// The words, signs and brackets of a source text.
+/// Flattens a token tree.
 fn words(tokens: TokenStream, words: &mut Vec<String>) {
     for token in tokens {
         match token {
@@ -79,8 +79,7 @@ fn words(tokens: TokenStream, words: &mut Vec<String>) {
     }
 }
 
-/// The functions that a source text takes from the modules of contracts: `module::function`, in a path or in the braces after
-/// it. A module may have another name, given with `as`.
+/// Finds direct uses of contract functions: `module::function`, in a path or in braces, including modules renamed with `as`.
 fn direct(tokens: TokenStream, functions: &Functions) -> Vec<String> {
     let mut all = Vec::new();
     words(tokens, &mut all);
@@ -105,7 +104,7 @@ fn direct(tokens: TokenStream, functions: &Functions) -> Vec<String> {
             match at(next) {
                 "{" => depth += 1,
                 "}" => depth -= 1,
-                // A path may go on to a table of the contract, whose entries are not functions.
+                // A path may continue to a table of the contract, whose entries are not functions.
                 name if depth <= 1 && (name == "*" || names.contains(name) && at(next + 1) != ":") => {
                     found.push(format!("{}::{name}", at(index)));
                 }
@@ -124,7 +123,7 @@ mod tests {
     use super::{direct, functions};
 
     #[test]
-    fn a_call_past_the_domains_is_found_in_any_spelling() {
+    fn direct_calls_are_found_in_any_form() {
         let functions = functions().expect("shipped contracts");
         let found = |text: &str| direct(text.parse().expect("tokens"), &functions);
         for wrong in [

@@ -1,4 +1,4 @@
-//! Upkeep of the project, as `cargo xtask COMMAND`.
+//! Maintenance tasks of the project: `cargo xtask COMMAND`.
 
 mod accept;
 mod contracts;
@@ -15,7 +15,7 @@ const USAGE: &str = "\
 cargo xtask accept            update every file that is derived from the contracts
 cargo xtask docs              rewrite the output shown by the documentation and by roofline/tests/cli/cases
 cargo xtask evidence          rewrite docs/EVIDENCE.md and its picture
-cargo xtask kani FILE         print the table of a run of `cargo kani --export-json FILE`
+cargo xtask kani FILE         print the table of the results of `cargo kani --export-json FILE`
 cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows
 cargo xtask lint              check the rules for sources that clippy cannot express
 cargo xtask prose             list phrases that the style guide replaces";

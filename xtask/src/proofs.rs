@@ -11,14 +11,14 @@ const BEGIN: &str = "<!-- kani: begin -->\n";
 const END: &str = "<!-- kani: end -->";
 const HEADINGS: &str = "| harness | verdict | seconds | solver |\n|---|---|---|---|\n";
 
-/// The page, with the table in parts.
+/// The page with the table split into rows.
 pub struct Page {
     path: PathBuf,
     before: String,
     after: String,
     /// The versions of the tools.
     tools: String,
-    /// A line for each harness.
+    /// One line per harness.
     rows: BTreeMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ impl Page {
         self.rows.keys().map(String::as_str)
     }
 
-    /// The harnesses that have no verdict.
+    /// The harnesses without a verdict.
     pub fn not_run(&self) -> Vec<&str> {
         let rows = self.rows.iter().filter(|(harness, row)| **row == not_run(harness));
         rows.map(|(harness, _)| harness.as_str()).collect()
@@ -82,7 +82,7 @@ fn table(tools: &str, rows: &BTreeMap<String, String>) -> String {
 struct Run {
     tools: String,
     rows: BTreeMap<String, String>,
-    /// The harnesses that were not verified, or that are about nothing.
+    /// The harnesses that failed or are vacuous.
     failed: Vec<String>,
 }
 
@@ -114,9 +114,9 @@ impl Run {
                 .any(|check| check["category"] == "cover" && check["status"] != "Satisfied");
             let verdict = match (verified, uncovered, mutant) {
                 // A mutant may panic before it reaches the subject of the property.
-                (true, _, true) => "refuted, as it must be",
+                (true, _, true) => "refuted (expected)",
                 (true, false, false) => "verified",
-                (true, true, false) => "about nothing",
+                (true, true, false) => "vacuous",
                 (false, ..) => "not verified",
             };
             let seconds = result["duration_ms"].as_f64().unwrap_or(f64::NAN) / 1000.0;
@@ -177,7 +177,7 @@ mod tests {
         let run = Run::new(&json!({"verification_results": {"results": results}}));
         assert_eq!(run.failed, ["a::proofs::y"]);
         assert_eq!(run.rows["a::proofs::x"], "| `a::proofs::x` | verified | 1.2 | - |");
-        assert_eq!(run.rows["mutants::z"], "| `mutants::z` | refuted, as it must be | 1.2 | - |");
+        assert_eq!(run.rows["mutants::z"], "| `mutants::z` | refuted (expected) | 1.2 | - |");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! `cargo xtask prose`: the phrases that the style guide replaces, wherever the project has text.
+//! `cargo xtask prose`: finds phrases that the style guide replaces in all texts of the project.
 //!
-//! A justified use is listed in `xtask/prose.txt` as `PATH: TEXT OF THE LINE`.
+//! `xtask/prose.txt` lists justified uses as `PATH: TEXT OF THE LINE`.
 
 use std::process::Command;
 
@@ -22,10 +22,10 @@ const RULES: &[(&str, &str)] = &[
     (r"^\s*//[/!] (What|Whether|How|The same)\b", "lead with the noun or the verb"),
 ];
 
-/// Files with text of the project.
+/// Extensions of files with text.
 const ENDINGS: [&str; 9] = [".rs", ".md", ".yaml", ".yml", ".py", ".pyi", ".txt", ".toml", ".js"];
 
-/// Reports every line with a phrase that is not listed as justified.
+/// Reports every line with a phrase that is not listed in the exceptions.
 pub fn run() -> Result<(), String> {
     let root = root();
     let allowed = read(&root.join("xtask/prose.txt"))?;
@@ -42,7 +42,9 @@ pub fn run() -> Result<(), String> {
     let mut found = Vec::new();
     for path in listed.lines().filter(|path| has_text(path)) {
         for (number, line) in read(&root.join(path))?.lines().enumerate() {
-            let Some((_, instead)) = rules.iter().find(|(rule, _)| rule.is_match(line)) else { continue };
+            // "There is no" is idiomatic, unlike "it is no".
+            let checked = line.replace("here is no ", "").replace("here are no ", "");
+            let Some((_, instead)) = rules.iter().find(|(rule, _)| rule.is_match(&checked)) else { continue };
             if !allowed.lines().any(|allowed| allowed == format!("{path}: {}", line.trim())) {
                 found.push(format!("{path}:{}: {}\n    instead: {instead}", number + 1, line.trim()));
             }
@@ -54,7 +56,7 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// Fixtures are other people's text, and the rules themselves name the phrases.
+/// Excludes fixtures, which are third-party texts, and the rules themselves.
 fn has_text(path: &str) -> bool {
     let own = !path.contains("/fixtures/") && !path.contains("/corpus/") && !path.starts_with("xtask/");
     own && path != "STYLE.md" && ENDINGS.iter().any(|ending| path.ends_with(ending))

@@ -1,9 +1,9 @@
-//! How long something takes: several runs, in order of length.
+//! Timing of repeated runs.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The times of equal runs, the shortest first.
+/// The times of repeated runs, shortest first.
 pub struct Times(Vec<Duration>);
 
 impl Times {

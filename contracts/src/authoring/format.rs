@@ -1,6 +1,6 @@
-//! The canonical form of a contract: keys in the order of the language, two spaces for a level, one space around
-//! operators, quotes only where YAML needs them, lines of at most [`WIDTH`] characters. Comments stay with what they
-//! stand beside, and nothing that the compiler reads changes.
+//! The canonical form of a contract: keys in the order of the schema, an indentation of two spaces, one space around
+//! operators, quotes only if YAML requires them, lines of at most [`WIDTH`] characters. Comments stay with their entries,
+//! and the meaning of the contract does not change.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,10 @@ use crate::source::{Source, Span, Text};
 use crate::unit::Unit;
 use crate::yaml::{self, Node};
 
-/// The longest line, where a line can be broken at all.
+/// Maximum length of a line that can be broken.
 pub const WIDTH: usize = 120;
 
-/// The canonical form. Only a file that is not YAML has none; one with other errors is laid out as far as it is
-/// understood.
+/// Formats a contract. Fails only for invalid YAML; a contract with other errors is formatted as far as possible.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     let before = tree(source)?;
     let tables = tables(&before);
@@ -25,7 +24,7 @@ pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     let mut printer = Printer::default();
     match commented(source, &before) {
         Value::Collection(root) if root.mapping => printer.contract(root, form),
-        // A lone scalar or a list is no contract; there is nothing to bring in order.
+        // A scalar or a list is not a contract, so there is nothing to format.
         _ => return Ok(source.text.clone()),
     }
     let text = printer.finish();
@@ -42,7 +41,7 @@ pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
         return Ok(after.text);
     }
     let whole = Span { start: 0, end: source.text.lines().next().map_or(0, str::len) };
-    let message = "this file can't be laid out without changing what it says; it is left as it is";
+    let message = "cannot format this file without changing its meaning; it is unchanged";
     Err(vec![Diagnostic::error(whole, message).rule(Rule::File)])
 }
 
@@ -56,7 +55,7 @@ fn tree(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     }
 }
 
-/// What is known of a value from where it is.
+/// The form of a value, which follows from its position.
 #[derive(Clone, Copy, Debug)]
 enum Form<'a> {
     /// A mapping with these keys.
@@ -77,11 +76,11 @@ enum Form<'a> {
     Rows(&'a [(String, Shape)]),
     /// A row.
     Row(&'a [(String, Shape)]),
-    /// A text that is read without the white space around it.
+    /// A text without significant surrounding white space.
     Prose,
     /// A scalar, or a collection of scalars.
     Scalar(Shape),
-    /// Nothing.
+    /// An unknown form.
     Unknown,
 }
 
@@ -124,7 +123,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The form of what is under a key, or of an item.
+    /// The form of the value of a key, or of an item.
     fn inside(self, key: Option<&str>) -> Form<'a> {
         let of = |keys: &[Key]| {
             keys.iter()
@@ -151,7 +150,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Where a key is among its neighbours, unknown ones last; none where the order is the author's.
+    /// The rank of a key among its siblings, unknown keys last; none if the author chooses the order.
     fn rank(self, key: &str) -> Option<usize> {
         let among =
             |keys: &[Key]| Some(keys.iter().position(|known| known.name == key).unwrap_or(keys.len()));
@@ -159,7 +158,7 @@ impl<'a> Form<'a> {
             Form::Contract(_) => among(schema::CONTRACT),
             Form::Table(_) => among(schema::TABLE),
             Form::Keys(keys) => among(keys),
-            // What a row is stands before its figures, where they come from after them.
+            // `doc` precedes the figures of a row, the source follows them.
             Form::Row(fields) => match fields.iter().position(|(name, _)| name == key) {
                 Some(field) => Some(1 + field),
                 None => among(schema::ENTRY).map(|at| if at == 0 { 0 } else { fields.len() + at }),
@@ -200,7 +199,7 @@ impl Printer {
         let start = |entry: Option<&Entry<'_>>| entry.and_then(|entry| entry.key).map(|key| key.span);
         let first = start(root.entries.first());
         let moved = start(ordered(&root, form).first().copied()) != first;
-        // What is above the first section is about the file and stays on top.
+        // Comments above the first section are about the file and stay at the top.
         if let Some(entry) = root.entries.first_mut() {
             let blank = entry.lead.iter().rposition(|lead| *lead == Lead::Blank);
             let header = if moved { blank.map_or(0, |blank| blank + 1) } else { entry.lead.len() };
@@ -221,7 +220,7 @@ impl Printer {
         self.lines.push(Line { text, trail: trail.map(str::to_owned) });
     }
 
-    /// One empty line, unless there is one.
+    /// Adds an empty line unless there is one already.
     fn blank(&mut self) {
         if self.lines.last().is_some_and(|line| !line.text.is_empty()) {
             self.push(String::new(), None);
@@ -237,7 +236,7 @@ impl Printer {
         }
     }
 
-    /// Everything in a collection, a line or more each; `dash` begins the line of the first entry of a list item.
+    /// Prints the entries of a collection; `dash` starts the line of the first entry of a list item.
     fn entries(
         &mut self,
         collection: &Collection<'_>,
@@ -322,7 +321,7 @@ impl Printer {
         }
     }
 
-    /// A collection in brackets; false if it needs lines of its own.
+    /// Prints a collection in brackets; false if it needs several lines.
     fn flow(
         &mut self,
         start: &str,
@@ -358,9 +357,9 @@ impl Printer {
         true
     }
 
-    /// The text. Comments at the ends of neighbouring lines stand below each other.
+    /// Returns the text with the trailing comments of adjacent lines aligned.
     fn finish(self) -> String {
-        /// Beyond this column a comment follows its own line.
+        /// Maximum column of aligned comments.
         const FAR: usize = 80;
         let mut out = String::new();
         let lines = self.lines;
@@ -382,7 +381,7 @@ impl Printer {
     }
 }
 
-/// The entries of a collection in brackets; none if one of them can't stand there.
+/// The entries of a collection for brackets; none if one of them needs its own line.
 fn inline_parts(collection: &Collection<'_>, form: Form<'_>) -> Option<Vec<String>> {
     let part = |entry: &&Entry<'_>| {
         let inside = form.inside(entry.key.map(|key| key.value.as_str()));
@@ -407,7 +406,7 @@ fn inline_parts(collection: &Collection<'_>, form: Form<'_>) -> Option<Vec<Strin
     ordered(collection, form).iter().map(part).collect()
 }
 
-/// A scalar's value in its canonical spelling.
+/// The canonical spelling of a scalar.
 fn normal(text: &Text, form: Form<'_>) -> String {
     let value = text.value.as_str();
     let spelled = match form {
@@ -438,7 +437,7 @@ fn ascii(character: char) -> char {
     }
 }
 
-/// A domain with one space where one belongs, in ASCII.
+/// A domain with normalized white space, in ASCII.
 fn domain(value: &str) -> String {
     let mut out = String::new();
     for character in value.replace('≥', ">=").replace('≤', "<=").chars().filter(|c| !c.is_whitespace()) {
@@ -456,7 +455,7 @@ fn domain(value: &str) -> String {
     }
 }
 
-/// A scalar on one line, quoted only where it has to be.
+/// A scalar on one line, quoted only if necessary.
 fn inline_scalar(text: &Text, value: &str, form: Form<'_>, flow: bool) -> String {
     let another_type = match form {
         Form::Prose | Form::Scalar(Shape::Text | Shape::Unit | Shape::Domain | Shape::Formula) => {
@@ -468,7 +467,7 @@ fn inline_scalar(text: &Text, value: &str, form: Form<'_>, flow: bool) -> String
     quoted(value, flow, another_type)
 }
 
-/// Whether other readers of YAML take the plain text for a number, a truth value or nothing.
+/// True if YAML parsers may read the plain text as a number, a boolean or null.
 fn looks_typed(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let words =
@@ -479,7 +478,7 @@ fn looks_typed(value: &str) -> bool {
     words.contains(&lower.as_str()) || number
 }
 
-/// A text on one line: plain if YAML allows it and nothing forces quotes, in double quotes unless it has some itself.
+/// A text on one line: plain if possible and not forced, otherwise in double quotes unless it contains some.
 pub(super) fn quoted(value: &str, flow: bool, force: bool) -> String {
     if !force && can_be_plain(value, flow) {
         return value.to_owned();
@@ -519,20 +518,20 @@ fn can_be_plain(value: &str, flow: bool) -> bool {
     starts && !breaks && !breaks_flow && !marks && !value.contains(special)
 }
 
-/// A block scalar can't start with white space without saying how deep it stands.
+/// A block scalar that starts with white space would need an indentation indicator.
 fn can_be_literal(body: &str) -> bool {
     !body.starts_with([' ', '\n', '\t'])
         && !body.contains(|c: char| c.is_control() && c != '\n')
         && !body.is_empty()
 }
 
-/// Folding keeps single spaces only, and breaks no line that starts with one.
+/// Folding keeps only single spaces and does not join lines that start with a space.
 fn can_be_folded(body: &str) -> bool {
     can_be_literal(body)
         && body.split('\n').all(|line| !line.starts_with(' ') && !line.ends_with(' ') && !line.contains("  "))
 }
 
-/// The lines of a folded text: an empty line stands for each line break in it.
+/// The lines of a folded text, with an empty line for each line break.
 fn folded(body: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, paragraph) in body.split('\n').enumerate() {
@@ -546,7 +545,7 @@ fn folded(body: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Lines of at most this many characters, where there is a space to break at.
+/// Wraps a text at spaces to lines of at most `room` characters.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -562,8 +561,8 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The lines of a formula, broken where the eye expects it: before a word such as `and`, after a comma, before an
-/// operator, and rather outside parentheses than inside.
+/// Wraps a formula at readable places: before words such as `and`, after commas and before operators, preferably
+/// outside parentheses.
 fn wrapped_formula(text: &str, room: usize) -> Vec<String> {
     let words: Vec<&str> = text.split(' ').collect();
     let mut lines = Vec::new();
@@ -575,7 +574,7 @@ fn wrapped_formula(text: &str, room: usize) -> Vec<String> {
         for (at, word) in words.iter().enumerate().skip(start) {
             if at > start && length <= room {
                 let cost = 20 * (break_cost(words[at - 1], word) + depth) + (room - length);
-                // Of two places that cost the same, the later one fills the line better.
+                // For equal costs, the later break fills the line better.
                 if cost <= best.0 {
                     best = (cost, at);
                 }
@@ -590,7 +589,7 @@ fn wrapped_formula(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// How much a line break between two words of a formula disturbs.
+/// The cost of a line break between two words of a formula.
 fn break_cost(before: &str, after: &str) -> usize {
     let operator =
         |word: &str| matches!(word, "+" | "-" | "*" | "/" | "=" | "==" | "!=" | "<" | "<=" | ">" | ">=");
@@ -613,7 +612,7 @@ fn break_cost(before: &str, after: &str) -> usize {
     }
 }
 
-/// Whether two trees say the same, up to the order of keys that have one and the spelling of formulas, units and
+/// True if two trees have the same meaning, up to the order of keys and the spelling of formulas, units and
 /// domains.
 fn same(a: &Node, b: &Node, form: Form<'_>) -> bool {
     match (a, b) {

@@ -1,5 +1,5 @@
-//! Working on contracts as files: their canonical form, contracts imported from another format, and mutants that
-//! show what the obligations miss. Nothing here is needed to compile one, so it is behind the feature `authoring`.
+//! Tools for authors of contracts: the formatter, the import from the published format, and mutants that reveal gaps in
+//! the obligations. The compiler does not need them, so they are behind the feature `authoring`.
 
 pub mod format;
 pub mod import;

@@ -1,7 +1,7 @@
-//! Mutants: a contract with one thing wrong in it. An obligation set that lets one pass says too little.
+//! Mutants: contracts with one injected error, to find gaps in the obligations.
 //!
-//! A mutant is the text of the contract with one small edit, so it goes through everything that a contract
-//! goes through; most die of a unit before any obligation looks at them.
+//! A mutant is the text of the contract with one small edit and passes through the whole compiler. Most mutants fail the
+//! unit check before their obligations are checked.
 
 use crate::certify::first_failure;
 use crate::compile::recheck;
@@ -12,13 +12,13 @@ use crate::graph::Id;
 use crate::sample::{Random, RequirementRepair, large, special, uniform};
 use crate::source::{Source, Span};
 
-/// Number of points compared to decide if a mutant computes the same as the contract.
+/// Number of points at which a mutant is compared with the contract.
 const POINTS: usize = 2_000;
 
 /// A contract with one edit.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// Where: `file:line:column`.
+    /// The place, `file:line:column`.
     pub place: String,
     /// The edit, such as `model_bytes: * to /`.
     pub change: String,
@@ -28,20 +28,20 @@ pub struct Mutant {
 /// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Names, units or domains reject it.
+    /// Rejected by the check of names, units or domains.
     Rejected,
-    /// This obligation no longer holds.
+    /// This obligation is refuted or unknown.
     Killed(String),
-    /// It computes the same values.
+    /// The mutant computes the same values.
     Equivalent,
-    /// It computes other values and nothing notices.
+    /// The mutant computes other values, and every obligation still holds.
     Survived,
 }
 
-/// One edit: what to replace, by what, and how to call it.
+/// An edit: the replaced place, the new text and a description.
 type Edit = (Span, String, String);
 
-/// Every mutant of a contract's own equations and classifiers.
+/// All mutants of a contract's own equations and classifiers.
 pub fn mutants(contract: &Contract) -> Vec<Mutant> {
     let text = &contract.source.text;
     let mut edits: Vec<Edit> = Vec::new();
@@ -94,7 +94,7 @@ fn formula_edits(text: &str, name: &str, formula: &Formula, edits: &mut Vec<Edit
                             continue;
                         };
                         let whole = Span { start: span(*a).start, end: span(*b).end };
-                        // Parentheses that open on one side and close on the other stay balanced only with both.
+                        // Parentheses across the operator stay balanced only if both sides are removed.
                         if balanced(new) && slice(whole).is_some_and(balanced) {
                             edits.push((whole, new.to_owned(), format!("{name}: without the factor {gone}")));
                         }
@@ -157,7 +157,7 @@ fn replacements(operator: Binary) -> &'static [Binary] {
     }
 }
 
-/// The operator between two operands, in whichever way it is written.
+/// The operator between two operands, in any notation.
 fn find_symbol(between: &str, operator: Binary) -> Option<(usize, &'static str)> {
     let spellings: &[&'static str] = match operator {
         Binary::Multiply => &["*", "×", "·"],
@@ -194,7 +194,7 @@ fn balanced(text: &str) -> bool {
 }
 
 impl Mutant {
-    /// Compiles the mutant of a contract, and proves what the edit may have made false.
+    /// Compiles the mutant and proves the obligations that the edit affects.
     pub fn run(&self, contract: &Contract) -> Fate {
         let Ok(source) = Source::from_bytes(&contract.source.name, self.text.clone().into_bytes()) else {
             return Fate::Rejected;
@@ -207,7 +207,7 @@ impl Mutant {
     }
 }
 
-/// For each obligation of a mutant whether it says something else than that of the contract.
+/// For each obligation of a mutant, true if its meaning differs from that in the contract.
 fn touched(contract: &Contract, mutated: &Contract) -> Vec<bool> {
     let mut graph = contract.graph.clone();
     let mut ids: Vec<Id> = Vec::with_capacity(mutated.graph.ops().len());
@@ -235,7 +235,7 @@ fn touched(contract: &Contract, mutated: &Contract) -> Vec<bool> {
         .collect()
 }
 
-/// True if the two differ in any bit at some sampled point of the domain.
+/// True if the results differ in any bit at a sampled point of the domain.
 fn differs(contract: &Contract, mutated: &Contract) -> bool {
     let mut random = Random(0x6d75_7461_6e74);
     let mut repair = RequirementRepair::new(contract);

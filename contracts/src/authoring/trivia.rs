@@ -1,4 +1,4 @@
-//! A YAML tree with its comments: each is hung on the entry that it is about, so that it moves with it.
+//! A YAML tree with its comments, each attached to an entry, so that it moves with the entry.
 
 use crate::source::{Source, Span, Text};
 use crate::yaml::Node;
@@ -39,9 +39,9 @@ pub enum Value<'a> {
 /// A list or a mapping.
 #[derive(Debug)]
 pub struct Collection<'a> {
-    /// It has keys.
+    /// Whether it has keys.
     pub mapping: bool,
-    /// Written in brackets.
+    /// Whether it is written in brackets.
     pub flow: bool,
     /// Its contents in source order.
     pub entries: Vec<Entry<'a>>,
@@ -57,7 +57,7 @@ struct Comment {
     text: String,
 }
 
-/// The comments of a text, in its order. A `#` inside a scalar is none.
+/// The comments of a text, in source order. A `#` inside a scalar is not a comment.
 pub fn comments(source: &Source, root: &Node) -> Vec<String> {
     find(source, root).into_iter().map(|comment| comment.text).collect()
 }
@@ -116,8 +116,8 @@ fn blank_before(text: &str, at: usize) -> bool {
     })
 }
 
-/// The tree with every comment in its place. The root of a contract is a collection; a lone scalar has no comments
-/// that could move.
+/// Attaches the comments to the tree. The root of a contract is a collection; a single scalar has no movable
+/// comments.
 pub fn commented<'a>(source: &'a Source, root: &'a Node) -> Value<'a> {
     let text = source.text.as_str();
     let comments = find(source, root);
@@ -155,7 +155,7 @@ fn build<'a>(text: &str, node: &'a Node, comments: &[Comment]) -> Value<'a> {
         }
     };
     let inside = comments.partition_point(|comment| comment.at < span.start);
-    // A comment needs the end of its line, so what holds one can't stand on one line.
+    // A collection with comments needs several lines.
     let flow = is_flow(text, span) && comments.get(inside).is_none_or(|comment| comment.at >= span.end);
     Value::Collection(Collection { mapping, flow, entries, tail: Vec::new(), span })
 }
@@ -164,7 +164,7 @@ fn is_flow(text: &str, span: Span) -> bool {
     matches!(text.as_bytes().get(span.start), Some(b'{' | b'['))
 }
 
-/// The dash of an item, which is in this column some lines above its value or beside it.
+/// The dash of an item in this column, on the line of its value or above.
 fn dash(text: &str, value: usize, column: usize) -> usize {
     let mut start = line_start(text, value);
     loop {
@@ -186,7 +186,7 @@ fn entry<'a>(key: Option<&'a Text>, value: Value<'a>, start: usize, column: usiz
 impl<'a> Collection<'a> {
     fn hang(&mut self, text: &str, comment: Comment) {
         let before = text[line_start(text, comment.at)..comment.at].trim();
-        // After a dash alone, the comment is about the item that follows.
+        // A comment after a lone dash is about the following item.
         if !before.is_empty() && !before.chars().all(|c| c == '-' || c == ' ') {
             self.hang_behind(comment);
             return;
@@ -208,7 +208,7 @@ impl<'a> Collection<'a> {
         self.entries.partition_point(|entry| entry.start <= at)
     }
 
-    /// Gives a comment at the end of a line to the entry that the line belongs to.
+    /// Attaches a trailing comment to the entry of its line.
     fn hang_behind(&mut self, comment: Comment) {
         let started = self.started(comment.at);
         let Some(entry) = started.checked_sub(1).and_then(|last| self.entries.get_mut(last)) else {
@@ -226,7 +226,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// The column of the first entry after this place.
+    /// The column of the next entry.
     fn next(&self, at: usize) -> Option<usize> {
         let started = self.started(at);
         let inside = started.checked_sub(1).and_then(|last| match &self.entries[last].value {
@@ -236,7 +236,7 @@ impl<'a> Collection<'a> {
         inside.or_else(|| self.entries.get(started).map(|entry| entry.column))
     }
 
-    /// Gives the lines to the first entry after this place.
+    /// Attaches the lines to the next entry.
     fn lead_next(&mut self, at: usize, mut lead: Vec<Lead>) {
         let started = self.started(at);
         if let Some(Entry { value: Value::Collection(inner), .. }) =
@@ -249,7 +249,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Gives the lines to the innermost collection that is indented no more than they are.
+    /// Attaches the lines to the innermost collection with at most their indentation.
     fn close(&mut self, at: usize, column: usize, mut lead: Vec<Lead>) {
         let started = self.started(at);
         let last = started.checked_sub(1).and_then(|last| self.entries.get_mut(last));
@@ -274,7 +274,7 @@ impl<'a> Collection<'a> {
                 entry.lead.push(Lead::Blank);
             }
             if let Value::Collection(inner) = &mut entry.value {
-                // The first entry of a list item is on the line of the dash.
+                // The first entry of an item is on the line of the dash.
                 inner.mark_blanks(text);
             }
         }

@@ -1,5 +1,5 @@
-//! Certificates as theorems for Coq: a definition for each equation, the facts that proofs share, and for each obligation
-//! its full statement and a proof that applies the rules of `Rules.v` along the certificate.
+//! Certificates as Coq theorems: a definition for each equation, the shared facts, and for each obligation its full
+//! statement and a proof that applies the rules of `Rules.v` as the certificate does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -13,18 +13,18 @@ use crate::contract::Contract;
 use crate::formula::Kind;
 use crate::graph::Id;
 
-/// Words of Coq that no name may be.
+/// Reserved words of Coq.
 const KEYWORDS: &[&str] = &[
     "Prop", "Set", "SProp", "Type", "as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall",
     "fun", "if", "in", "let", "match", "return", "then", "where", "with", "by", "using", "true", "false",
 ];
-/// Names that theorems and proofs use beside those of `Rules.v`.
+/// Names that theorems and proofs use in addition to those of `Rules.v`.
 const NAMES: &str =
     "bool andb orb negb nil cons conj proj1 proj2 eq_refl or_introl or_intror gs ws gaps_above";
 
-/// A file that `coqc` checks where `Rules.v` is compiled beside it.
+/// Returns the file for `coqc`, which needs the compiled `Rules.v`.
 ///
-/// What is stated is the contract's own, whatever the certificate is about; a wrong step of it is for Coq to refuse.
+/// The statements are derived from the contract, not from the certificate; Coq rejects wrong steps of the certificate.
 pub fn theorems(contract: &Contract, certificate: &Certificate) -> String {
     Writer::new(contract, certificate).file()
 }
@@ -33,21 +33,21 @@ struct Writer<'a> {
     contract: &'a Contract,
     about: Problem,
     certificate: &'a Certificate,
-    /// The names of equations, quantities and obligations, each in the order of the contract.
+    /// The names of equations, quantities and obligations in the order of the contract.
     equations: Vec<String>,
     quantities: Vec<String>,
     theorems: Vec<String>,
     /// The quantities that each node depends on.
     under: Vec<BTreeSet<usize>>,
-    /// The equations whose value a node is, the first of them.
+    /// The first equation whose value is this node.
     roots: BTreeMap<usize, usize>,
 }
 
-/// The nodes of one proof and how they are written.
+/// The nodes of a proof and their notation.
 struct Scope {
     nodes: Vec<Op>,
     quantities: Vec<Domain>,
-    /// Nodes that are an equation applied to something.
+    /// Nodes that are applications of an equation.
     applied: BTreeMap<usize, String>,
     /// The number of shared facts.
     shared: usize,
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
         );
         out += "From Coq Require Import ZArith Bool.\nRequire Import Rules.\n\n";
         let whole = self.scope(None);
-        // An equation may be part of one that does not name it: operands come first, as in the graph.
+        // An equation may share nodes with one that does not name it, so operands come first, as in the graph.
         let mut order = self.contract.order.clone();
         order.sort_by_key(|&equation| self.contract.equations[equation].expression.id.index());
         for equation in order {
@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
         scope
     }
 
-    /// What is substituted for quantities in an obligation, each substitution by itself.
+    /// The substitutions of quantities in an obligation.
     fn substitutions(&self, id: &str) -> Vec<Vec<(usize, Id)>> {
         let Some(obligation) = self.contract.obligations.iter().find(|obligation| obligation.id == id) else {
             return Vec::new();
@@ -291,7 +291,7 @@ impl<'a> Writer<'a> {
         let mut script = scope.script(&proof.steps, &mut facts, "  ", self);
         let last = scope.reference(facts.len().saturating_sub(1));
         let last = if let Fact::Le(..) = goal { format!("(less_equal_true {last})") } else { last };
-        // A comparison with an infinity may hold: what is compared is finite too, as far as a fact says so.
+        // A comparison with an infinity may hold, so state that the operands are finite if a fact shows it.
         let (mut claim, mut end) = (claim, last);
         for node in scope.compared(goal).into_iter().rev() {
             if let Some(reason) = scope.finite(node, &facts) {
@@ -315,7 +315,7 @@ impl<'a> Writer<'a> {
             }
         }
         used.extend(named.iter().flat_map(|&node| self.under[node].iter().copied()));
-        // After the section the lemma takes what it uses of it, in the order of the contract.
+        // Outside of the section, the lemma takes the hypotheses that it uses, in the order of the contract.
         let hypotheses = |index: usize| {
             let whole = about.quantities[index].whole.then(|| format!("W{index}"));
             [format!("D{index}")].into_iter().chain(whole)
@@ -363,7 +363,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Scope {
-    /// A node by its name in the section.
+    /// The name of a node in the section.
     fn node(&self, position: usize) -> String {
         format!("n{position}")
     }
@@ -372,12 +372,12 @@ impl Scope {
         if number < self.shared { format!("F{number}") } else { format!("H{number}") }
     }
 
-    /// The operation of a node; of one that is not there, some other.
+    /// The operation of a node; an arbitrary one if the node does not exist.
     fn op(&self, node: usize) -> Op {
         self.nodes.get(node).copied().unwrap_or(Op::Bool(false))
     }
 
-    /// The values that a claim compares, but for numbers and quantities.
+    /// The values that a claim compares, except numbers and quantities.
     fn compared(&self, goal: Fact) -> BTreeSet<usize> {
         let (mut found, mut pending) = (BTreeSet::new(), Vec::new());
         match goal {
@@ -397,7 +397,7 @@ impl Scope {
         found
     }
 
-    /// Why a node is finite.
+    /// The proof that a node is finite.
     fn finite(&self, node: usize, facts: &[Fact]) -> Option<String> {
         facts.iter().enumerate().find_map(|(number, fact)| match *fact {
             Fact::Range(a, ..) | Fact::Le(a, _) | Fact::Lt(a, _) if a == node => {
@@ -410,7 +410,7 @@ impl Scope {
         })
     }
 
-    /// A node as people read it: an equation with its arguments, or an operation.
+    /// A readable form of a node: an equation with its arguments, or an operation.
     fn shown(&self, position: usize, writer: &Writer<'_>) -> String {
         match self.applied.get(&position) {
             Some(text) => text.clone(),
@@ -423,7 +423,7 @@ impl Scope {
         if text.contains(' ') { format!("({text})") } else { text }
     }
 
-    /// What a node is defined as: an equation, or an operation on other nodes.
+    /// The definition of a node: an equation, or an operation on other nodes.
     fn defined(&self, position: usize, writer: &Writer<'_>) -> String {
         match self.applied.get(&position) {
             Some(text) => text.clone(),
@@ -468,7 +468,7 @@ impl Scope {
         }
     }
 
-    /// The nodes of a second point, as far as the facts need them.
+    /// The nodes of a second point that the facts need.
     fn poses(&self, facts: &[Fact], first: usize, writer: &Writer<'_>) -> String {
         let mut pending: Vec<usize> = facts
             .iter()
@@ -509,7 +509,7 @@ impl Scope {
         }
     }
 
-    /// The steps as assertions, whose facts are added.
+    /// Writes the steps as assertions and adds their facts.
     fn script(&self, steps: &[Step], facts: &mut Vec<Fact>, indent: &str, writer: &Writer<'_>) -> String {
         let mut out = String::new();
         for step in steps {
@@ -530,7 +530,7 @@ impl Scope {
             return self.by_rule(step, facts);
         }
         let number = facts.len();
-        // In a lemma of its own a fact is `F`, inside it is `H` as anywhere.
+        // A shared fact is `F`; inside its proof, facts are `H` as usual.
         let inner = Scope {
             nodes: self.nodes.clone(),
             quantities: self.quantities.clone(),
@@ -563,7 +563,7 @@ impl Scope {
         out
     }
 
-    /// Nodes as quotients of polynomials, from the facts in order, and what follows of them; the checker reads them alike.
+    /// Nodes as quotients of polynomials, from the facts in order, and their consequences, as in the checker.
     fn reals(&self, step: &Step, facts: &[Fact]) -> String {
         let mut written = Reals::default();
         for &number in &step.from {
@@ -573,9 +573,9 @@ impl Scope {
         written.end(step.gives)
     }
 
-    /// The lemma of a rule, applied to the facts.
+    /// Applies the lemma of a rule to the facts.
     fn by_rule(&self, step: &Step, facts: &[Fact]) -> String {
-        // What a wrong certificate leaves out is absurd here, and refused by Coq.
+        // Facts that a wrong certificate omits are replaced by `Absurd`, which Coq rejects.
         let premises = step.from.iter().map(|&number| facts.get(number).copied().unwrap_or(Fact::Absurd));
         let from: Vec<Fact> = premises.collect();
         let at = |i: usize| from.get(i).copied().unwrap_or(Fact::Absurd);
@@ -595,7 +595,7 @@ impl Scope {
         };
         let side = |lemma: &str| format!("refine ({lemma} {names} _); side.");
         let plain = |lemma: &str| format!("exact ({lemma} {names}).");
-        // Which way round a sum or product is written.
+        // The order of the operands of a sum or product.
         let turned = |node: usize, left: usize| match op(node) {
             Op::Add(a, _) | Op::Mul(a, _) if a == left => "(or_introl eq_refl)",
             _ => "(or_intror eq_refl)",
@@ -608,7 +608,7 @@ impl Scope {
             Fact::Le(a, b) | Fact::Lt(a, b) | Fact::Ratio(a, b, _) => (a, b),
             other => (first(other), first(other)),
         };
-        // A condition that no fact is about must be named.
+        // A condition without a fact must be named.
         let conditional = |lemma: &str, node: usize| match op(node) {
             Op::If(c, ..) => format!("{lemma} (c := {})", self.node(c)),
             _ => lemma.to_owned(),
@@ -642,7 +642,7 @@ impl Scope {
                 (Op::Abs(_), _) => side("abs_range"),
                 (Op::Pow(..), [Fact::Range(_, _, high), _]) if *high <= 1.0 => side("pow_range_small"),
                 (Op::Pow(..), _) => side("pow_range"),
-                // The other value does not appear in the facts.
+                // The facts do not contain the other value.
                 (Op::If(_, _, b), [Fact::Holds(_, true), _]) => {
                     plain(&format!("if_known_true (y := {})", self.node(b)))
                 }
@@ -709,7 +709,7 @@ impl Scope {
                 _ => plain(&conditional("le_if", m)),
             },
             Rule::Beside => {
-                // The operation is on one side, what it is beside on the other.
+                // The operation is on one side, the other value on the other side.
                 let (down, node) = if made_of(op(n), m) && !(made_of(op(m), n) && first(at(0)) == n) {
                     (true, n)
                 } else {
@@ -849,8 +849,8 @@ impl Scope {
     }
 }
 
-/// One node among real numbers: the names of its quotient, of the fact that it is its value, and of the fact that it rounds
-/// another; its range, and the fact of it.
+/// A node as a real number: the names of its quotient, of the fact that it is its value, and of the fact that it rounds
+/// another; its range and the fact of the range.
 struct Real {
     quotient: String,
     is: String,
@@ -863,7 +863,7 @@ struct Real {
 struct Reals {
     known: BTreeMap<usize, Real>,
     whole: BTreeMap<usize, String>,
-    /// The variables, how large they are, and the facts that none is negative.
+    /// The variables, their limits, and the facts that they are not negative.
     gaps: Vec<String>,
     bounds: Vec<String>,
     above: Vec<String>,
@@ -872,7 +872,7 @@ struct Reals {
 }
 
 impl Reals {
-    /// A quotient and the fact that it is the value of a node.
+    /// Adds a quotient and the fact that it is the value of a node.
     fn add(
         &mut self,
         node: usize,
@@ -943,7 +943,7 @@ impl Reals {
         }
     }
 
-    /// A node as its operation on known operands, if the checker takes it so.
+    /// Adds a node as its operation on known operands, if the checker does so; returns true if added.
     fn operation(&mut self, scope: &Scope, node: usize, range: (f64, f64), name: &str) -> bool {
         let get = |operand: usize| self.known.get(&operand).filter(|real| real.range.0.is_finite());
         let bounds = (range, name.to_owned());
@@ -1004,7 +1004,7 @@ impl Reals {
         true
     }
 
-    /// The whole proof of a fact.
+    /// The complete proof of a fact.
     fn end(&self, gives: Fact) -> String {
         let list = |items: &[String]| {
             items.iter().rev().fold("nil".to_owned(), |rest, item| format!("(cons {item} {rest})"))
@@ -1040,7 +1040,7 @@ impl Reals {
     }
 }
 
-/// A name that means nothing else yet; `end` is what is added first where it does.
+/// A fresh name; `end` is the first suffix to try if the name is taken.
 fn unused(name: &str, end: &str, taken: &mut BTreeSet<String>) -> String {
     let is_taken = |name: &str| {
         let numbered = name.len() > 1
@@ -1083,8 +1083,8 @@ fn wholeness(value: &str) -> String {
     format!("whole {value} = true")
 }
 
-/// A finite number as `num m e`, which is m * 2^e exactly. A constant is never -0, which formulas and tables have as the negative
-/// of 0; limits and facts are about values, of which there is one zero.
+/// A finite number as `num m e`, which is exactly m * 2^e. Constants are never -0, which formulas and tables express as the
+/// negation of 0; limits and facts do not distinguish zeros.
 fn number(value: f64) -> String {
     if value == 0.0 {
         return "num 0 0".into();

@@ -1,7 +1,6 @@
-//! Certificates: a contract's obligations with proofs in the rules of `roofline-checker`.
+//! Certificates: proofs of a contract's obligations in the rules of `roofline-checker`.
 //!
-//! Nothing here is trusted. The search may miss a proof; one that is wrong is refused by the checker, which sees the
-//! contract only as the [`problem`] that is made of it.
+//! Only the conversion to a [`problem`] is trusted. The search may miss a proof, and the checker rejects wrong proofs.
 
 #[cfg(feature = "certificates")]
 pub mod coq;
@@ -26,7 +25,7 @@ use crate::prove;
 use search::{Search, SearchEffort};
 use trace::Printer;
 
-/// What a certificate of the contract must be about.
+/// Converts a contract to the problem that its certificate must prove.
 pub fn problem(contract: &Contract) -> Problem {
     let quantities = contract.quantities.iter().map(|quantity| domain(&quantity.name, &quantity.domain));
     let obligations = contract.obligations.iter().map(|obligation| {
@@ -52,8 +51,8 @@ pub fn problem(contract: &Contract) -> Problem {
     }
 }
 
-/// SHA-256 of the texts of the contract, of those it depends on, and of the claim: a proof names nodes of the graph by number,
-/// which any other text may change.
+/// SHA-256 of the contract, its dependencies and the claim. Proofs refer to graph nodes by number, which any change of a
+/// text may change.
 fn question(contract: &Contract, obligation: &Obligation) -> String {
     let mut hash = hmac_sha256::Hash::new();
     let closure = contract.closure();
@@ -105,7 +104,7 @@ fn operation(op: graph::Op) -> Op {
     }
 }
 
-/// The certificate of a contract: a proof for each obligation for which one is found.
+/// Searches for a certificate of a contract, with a proof of each obligation for which one is found.
 pub fn certify(contract: &Contract) -> Certificate {
     certificate(problem(contract))
 }
@@ -120,31 +119,32 @@ fn certificate(about: Problem) -> Certificate {
     Certificate { version: VERSION, about, steps, proofs }
 }
 
-/// The result of the checker for each obligation of the contract, in its order.
+/// The result of the checker for each obligation, in the order of the contract.
 pub fn verdicts(contract: &Contract) -> Vec<Result<(), CheckError>> {
     checked(&certify(contract))
 }
 
-/// Checks a certificate of the problem that it names.
+/// Checks a certificate against the problem that it names.
 fn checked(certificate: &Certificate) -> Vec<Result<(), CheckError>> {
     let about = &certificate.about;
     let refused = |refusal: CheckError| about.obligations.iter().map(|_| Err(refusal.clone())).collect();
     check(about, certificate).unwrap_or_else(refused)
 }
 
-/// Proves or refutes every obligation, in the order of the contract. Only those that the checker accepts are *proven*.
+/// Proves or refutes every obligation, in the order of the contract. Only obligations with a certificate that the checker
+/// accepts are *proven*.
 pub fn judge(contract: &Contract) -> Vec<prove::Proof> {
     certified(contract).1
 }
 
-/// The certificate of a contract, and the verdicts that follow from it.
+/// The certificate of a contract and the resulting verdicts.
 pub fn certified(contract: &Contract) -> (Certificate, Vec<prove::Proof>) {
     let certificate = certify(contract);
     let accepted: Vec<bool> = checked(&certificate).iter().map(Result::is_ok).collect();
     (certificate, judged(contract, &accepted))
 }
 
-/// The verdicts, given whether the checker accepts a certificate of each obligation.
+/// The verdicts; `accepted` is true for obligations whose certificate the checker accepted.
 pub fn judged(contract: &Contract, accepted: &[bool]) -> Vec<prove::Proof> {
     let obligations = contract.obligations.iter().zip(accepted);
     let mut proofs: Vec<prove::Proof> =
@@ -156,7 +156,7 @@ pub fn judged(contract: &Contract, accepted: &[bool]) -> Vec<prove::Proof> {
     proofs
 }
 
-/// The goals that no search could close, in words, of some of the obligations.
+/// The open goals of some of the obligations, in words.
 fn open_goals(contract: &Contract, some: &[bool]) -> Vec<Option<String>> {
     if !some.contains(&true) {
         return vec![None; some.len()];
@@ -172,7 +172,7 @@ fn open_goals(contract: &Contract, some: &[bool]) -> Vec<Option<String>> {
     about.obligations.iter().zip(some).map(goal).collect()
 }
 
-/// The steps of the proof of an obligation, one a line; none if the certificate has no proof of it.
+/// The steps of the proof of an obligation, one per line; empty if the certificate has no proof of it.
 pub fn trace(contract: &Contract, certificate: &Certificate, id: &str) -> Vec<String> {
     let about = &certificate.about;
     let proof = certificate.proofs.iter().find(|proof| proof.id == id);
@@ -183,7 +183,7 @@ pub fn trace(contract: &Contract, certificate: &Certificate, id: &str) -> Vec<St
         .unwrap_or_default()
 }
 
-/// Whether orders of rounded values are enough to prove a condition at every point of these domains that meets the
+/// True if a condition can be proven from orders of rounded values, at every point of these domains that satisfies the
 /// requirements.
 pub(crate) fn proves<'a>(
     graph: &Graph,
@@ -204,14 +204,13 @@ pub(crate) fn proves<'a>(
     Search::new(&about).prove(&question).is_some()
 }
 
-/// The first of some obligations that keeps a contract from compiling; none if every one is proven, or says that tests are
-/// enough and passes them.
+/// The first of some obligations that fails; none if each is proven, or tested if the contract accepts tests.
 pub fn first_failure(contract: &Contract, some: &[bool]) -> Option<String> {
     let about = problem(contract);
     let mut search = Search::new(&about);
     let asked = about.obligations.iter().zip(&contract.obligations).zip(some).filter(|(_, asked)| **asked);
     let mut failed = asked.filter(|((question, obligation), _)| {
-        // A counterexample takes less time than real numbers, and most of the claims that are left are false.
+        // Searching a counterexample is faster than real arithmetic, and most remaining claims are false.
         search.prove_with(question, SearchEffort::Rounded).is_none()
             && (prove::refute(contract, obligation).0.is_some()
                 || obligation.assurance != Assurance::Tested

@@ -1,21 +1,21 @@
-//! A few points of the domains: what is false at one of them is not worth proving.
+//! Sample points of the domains: facts that are false at one of them need no proof attempt.
 
 use roofline_checker::{Domain, Fact, Op};
 
 use crate::number::pow;
 use crate::sample::{Random, key, unkey};
 
-/// How many points there are.
+/// Number of points.
 const POINTS: usize = 40;
 
-/// The value of every node at some points; a condition is 0 or 1.
+/// The values of nodes at sample points; conditions are 0 or 1.
 #[derive(Default)]
 pub(super) struct Points {
     values: Vec<Vec<f64>>,
 }
 
 impl Points {
-    /// Points of the domains, and the values of some nodes there; `moved` is a quantity and its second value, which is not smaller.
+    /// Samples the domains and evaluates some nodes; `moved` is a quantity and its second value, which is not smaller.
     pub fn new(nodes: &[Op], some: &[usize], quantities: &[Domain], moved: Option<(usize, usize)>) -> Points {
         let mut random = Random(0x706f_696e_7473);
         let values = (0..POINTS).map(|_| {
@@ -28,7 +28,7 @@ impl Points {
         Points { values: values.collect() }
     }
 
-    /// All of them, by number.
+    /// The numbers of all points.
     pub fn all(&self) -> Vec<usize> {
         (0..self.values.len()).collect()
     }
@@ -40,13 +40,13 @@ impl Points {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
     }
 
-    /// The quotient of two nodes at a point, unless one of them is 0 or not finite.
+    /// The quotient of two nodes at a point; none if either is 0 or not finite.
     pub fn ratio(&self, point: usize, x: usize, y: usize) -> Option<f64> {
         let (x, y) = (self.values[point][x], self.values[point][y]);
         (x.is_normal() && y.is_normal()).then_some(x / y)
     }
 
-    /// Whether a fact is true at a point, as far as values tell.
+    /// False if the values at a point contradict a fact.
     pub fn holds(&self, point: usize, fact: Fact) -> bool {
         let at = |node: usize| self.values[point][node];
         match fact {

@@ -1,28 +1,28 @@
-//! Facts as they are found, and the steps of those that a proof needs in the end.
+//! Collects derived facts, and emits the steps that a proof needs.
 
 use roofline_checker::{Case, Fact, Rule, Step};
 
 use crate::graph::IdMap;
 
-/// The number of a fact among all that were found.
+/// The number of a derived fact.
 pub(super) type FactId = usize;
 
 struct DerivedFact {
     fact: Fact,
-    /// Nothing for an assumption.
+    /// None for an assumption.
     rule: Option<Rule>,
     from: Vec<FactId>,
     cases: Vec<Branch>,
 }
 
-/// A case: what it assumes, the steps in it, and the one that ends it.
+/// A case: its assumptions, its steps and its last step.
 pub(super) struct Branch {
     pub assume: Vec<FactId>,
     pub steps: Vec<FactId>,
     pub end: FactId,
 }
 
-/// All facts, and the steps of each list of steps that is still open, the outermost first.
+/// All facts, and the open lists of steps, outermost first.
 #[derive(Default)]
 pub(super) struct ProofBuilder {
     found: Vec<DerivedFact>,
@@ -60,12 +60,12 @@ impl ProofBuilder {
         self.found.len()
     }
 
-    /// Forgets the facts from this one on.
+    /// Removes this fact and all later ones.
     pub fn forget(&mut self, from: FactId) {
         self.found.truncate(from);
     }
 
-    /// Marks the facts that these rest on.
+    /// Marks the facts on which these depend.
     pub fn needed(&self, roots: &[FactId], needed: &mut Vec<bool>) {
         needed.resize(self.found.len().max(needed.len()), false);
         let mut pending = roots.to_vec();
@@ -78,7 +78,7 @@ impl ProofBuilder {
         }
     }
 
-    /// The needed steps of a list whose first gets the number `next`; `place` has the numbers of facts before it.
+    /// The needed steps of a list, numbered from `next`; `place` has the numbers of earlier facts.
     pub fn emit_steps(
         &self,
         steps: &[FactId],
@@ -96,7 +96,7 @@ impl ProofBuilder {
                 let steps = self.emit_steps(&case.steps, needed, place, next + case.assume.len());
                 cases.push(Case { assume: case.assume.iter().map(|&fact| self.fact(fact)).collect(), steps });
             }
-            // A fact without a number would be one of another case; the checker refuses its number.
+            // A fact without a number belongs to another case; the checker rejects its number.
             let from =
                 found.from.iter().map(|known| place.get(known).copied().unwrap_or(usize::MAX)).collect();
             written.push(Step { rule, from, gives: found.fact, cases });

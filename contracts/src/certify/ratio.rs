@@ -1,15 +1,15 @@
-//! Powers of two: when one node is exactly another times 2^k.
+//! Powers of two: nodes that are exactly 2^k times another node.
 
 use roofline_checker::{Fact, Op, Rule};
 
 use super::proof_builder::FactId;
 use super::search::Search;
 
-/// How deep two expressions are compared.
+/// Maximum depth at which two expressions are compared.
 const MAX_DEPTH: usize = 64;
 
 impl Search<'_> {
-    /// `k` and the fact that `x = 2^k y`.
+    /// Finds `k` and the fact that `x = 2^k y`.
     pub(super) fn ratio(&mut self, x: usize, y: usize, depth: usize) -> Option<(i32, FactId)> {
         if let Some(&known) = self.ratios.get(&(x, y)) {
             return known;

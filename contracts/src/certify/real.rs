@@ -1,4 +1,4 @@
-//! Orders and ranges by real numbers: which facts to hand the checker, and from where each value is counted.
+//! Orders and ranges by real arithmetic: selects the facts for the checker and the anchor of each value.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -7,31 +7,31 @@ use roofline_checker::{Fact, Op, Rule, conclude};
 use super::proof_builder::FactId;
 use super::search::Search;
 
-/// The most nodes that one comparison expands, and values that it counts from somewhere.
+/// Maximum number of nodes that a comparison expands, and of its values with an anchor.
 const MAX_NODES: usize = 60;
 const MAX_VALUES: usize = 8;
-/// How deep values are looked into, the shallowest first.
+/// Depths to which values are expanded, tried in order.
 const LEVELS: [usize; 4] = [2, 3, 5, 40];
-/// An upper limit that nothing reaches, where only the lower one is asked for.
+/// A large upper limit, used if only the lower limit matters.
 const MAX_MAGNITUDE: f64 = 1e307;
-/// The most ways to count values that are tried in one proof.
+/// Maximum number of anchor combinations tried per proof.
 const MAX_TRIES: usize = 500;
 
-/// Where a value is counted from.
+/// The anchor from which a value is expressed as a non-negative offset.
 #[derive(Clone, Copy, Debug)]
 enum Anchor {
-    /// 0: a wider range comes before its own.
+    /// Zero, which the widened range includes.
     Zero(FactId, FactId),
     /// Its lower limit.
     Below(FactId),
     /// Its upper limit.
     Above(FactId),
-    /// Another node that is ordered with it.
+    /// Another node with a known order to it.
     Near(usize, FactId),
 }
 
 impl Search<'_> {
-    /// `a <= b` or `a < b`, or a range, from facts about what they are made of.
+    /// Proves `a <= b`, `a < b` or a range from facts about their operands.
     pub(super) fn by_reals(&mut self, wanted: Fact) -> Option<FactId> {
         let roots: Vec<usize> = match wanted {
             Fact::Le(a, b) | Fact::Lt(a, b) => vec![a, b],
@@ -59,7 +59,7 @@ impl Search<'_> {
         }
         let first = vec![0; anchors.len()];
         let from_end = |back: usize| anchors.iter().map(|(_, all)| all.len().saturating_sub(back)).collect();
-        // All values counted in one way, and then one of them in another.
+        // Use the default anchors, then change one value at a time.
         let ways: [Vec<usize>; 4] = [first, from_end(2), from_end(1), from_end(3)];
         let mut tried = BTreeSet::new();
         for flip in [false, true] {
@@ -110,7 +110,7 @@ impl Search<'_> {
         self.apply(Rule::Reals, &given, wanted)
     }
 
-    /// Adds what is to be said of a node, after what it is made of or counted from.
+    /// Adds the facts about a node, after those about its operands and its anchor.
     fn give(
         &mut self,
         node: usize,
@@ -152,7 +152,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// The values that some nodes are computed from; none if real numbers tell no more of them than ranges do.
+    /// The values from which some nodes are computed; none if real arithmetic adds nothing to ranges.
     fn values_under(&mut self, roots: &[usize], level: usize) -> Option<Vec<usize>> {
         let mut values = Vec::new();
         let (mut seen, mut again) = (BTreeSet::new(), false);
@@ -201,7 +201,7 @@ impl Search<'_> {
         (again && values.len() <= MAX_VALUES).then_some(values)
     }
 
-    /// The places from which a value may be counted, the most telling first.
+    /// The possible anchors of a value, the most useful first.
     fn anchors(&mut self, value: usize) -> Option<Vec<Anchor>> {
         let mut anchors = Vec::new();
         for i in 0..self.state.assumed.len() {
@@ -245,7 +245,7 @@ impl Search<'_> {
         Some(anchors)
     }
 
-    /// Narrows the range of a difference or quotient whose operands depend on the same values to what points show of it.
+    /// Narrows the range of a difference or quotient of correlated operands towards its range at the sample points.
     pub(super) fn tighten(&mut self, node: usize) -> bool {
         let (Op::Sub(a, b) | Op::Div(a, b) | Op::Add(a, b)) = self.op(node) else { return false };
         let Some((low, high, _)) = self.range(node) else { return false };
@@ -267,7 +267,7 @@ impl Search<'_> {
                 changed |= self.keep_range(node, (l, h, found));
             }
         }
-        // A divisor need not be bounded well, but away from zero, with room for its roundings.
+        // A divisor only needs to be bounded away from zero, with a margin for rounding.
         let divides = |op: &Op| matches!(op, Op::Div(_, divisor) if *divisor == node);
         if least > 0.0
             && self.range(node).is_some_and(|(low, ..)| low < f64::MIN_POSITIVE)
@@ -281,7 +281,7 @@ impl Search<'_> {
         changed
     }
 
-    /// That a node is a whole number.
+    /// Proves that a node is an integer.
     pub(super) fn whole(&mut self, node: usize) -> Option<FactId> {
         if let Some(&known) = self.state.wholes.get(&node) {
             return known;
@@ -290,7 +290,7 @@ impl Search<'_> {
             Op::Quantity(_) | Op::Number(_) => Some(vec![]),
             Op::Floor(a) | Op::Ceil(a) => self.ranges(&[a]),
             Op::Neg(a) | Op::Abs(a) => self.whole(a).map(|a| vec![a]),
-            // Divided by 1.
+            // A division by 1.
             Op::Div(a, b) if self.range(b).is_some_and(|(low, high, _)| (low, high) == (1.0, 1.0)) => {
                 let from = self.ranges(&[a, b, node]);
                 from.and_then(|from| {

@@ -1,4 +1,4 @@
-//! The search for proofs: ranges from the quantities up, orders from the claim down, cases where an order is open.
+//! The proof search: ranges bottom-up from the quantities, orders top-down from the claim, and case splits on unknown orders.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::points::Points;
 use super::proof_builder::{Branch, FactId, ProofBuilder};
 use crate::graph::IdMap;
 
-/// The most orders that are looked for in one proof, and in one of its cases.
+/// Maximum number of orders tried per proof, and per case.
 const MAX_STEPS: usize = 20_000;
 const MAX_CASE_STEPS: usize = 6_000;
-/// The most cases of one proof.
+/// Maximum number of cases per proof.
 const MAX_CASES: usize = 400;
 /// Maximum depth of order reasoning.
 const MAX_DEPTH: usize = 80;
@@ -20,7 +20,7 @@ const MAX_CASE_DEPTH: usize = 40;
 /// Maximum number of nested assumptions for one order.
 const MAX_CONDITIONS: usize = 2;
 
-/// Undecided: the order of these two values would help, if any would.
+/// Undecided; the order of these two values, if any, would help.
 type Undecided = Option<(usize, usize)>;
 
 /// Facts that hold at every point of the current case.
@@ -29,45 +29,45 @@ pub(super) struct State {
     ranges: IdMap<usize, (f64, f64, FactId)>,
     orders: IdMap<(usize, usize, bool), Option<FactId>>,
     truths: IdMap<usize, (bool, FactId)>,
-    /// `0 <= 1`, or `0 < 1` if the third says so, as assumed.
+    /// Assumed orders: `a <= b`, or `a < b` if the flag is set.
     pub(super) assumed: Vec<(usize, usize, bool, FactId)>,
-    /// Which nodes are whole numbers, as far as that was asked.
+    /// Cache of the nodes that are integers.
     pub(super) wholes: IdMap<usize, Option<FactId>>,
-    /// Disjunctions that hold, of which neither part is known to.
+    /// Disjunctions that hold, with no part known to hold.
     disjunctions: Vec<(usize, usize, FactId)>,
     /// The points of the case.
     pub(super) points: Vec<usize>,
 }
 
-/// The orders that are tried for a claim.
+/// The kinds of orders tried for a claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchEffort {
     /// Orders of rounded values.
     Rounded,
-    /// Orders of real numbers with room for the roundings too; these take longest.
+    /// Also orders of real numbers with a margin for rounding; the slowest.
     Real,
 }
 
-/// The innermost goal that a search could not close.
+/// The innermost goal that the search could not prove.
 #[derive(Clone, Debug)]
 pub(super) enum Open {
-    /// To exclude the case in which these facts hold.
+    /// Rule out the case in which these facts hold.
     Case(Vec<Fact>),
-    /// To show this fact.
+    /// Prove this fact.
     Goal(Fact),
-    /// To bound this node.
+    /// Bound this node.
     Bound(usize),
-    /// To find the direction in which a node moves; those of its operands are known: up if true.
+    /// Determine the direction of a node; those of its operands are known, true for increasing.
     Direction(usize, Vec<(usize, bool)>),
 }
 
 /// A way to derive `a <= b`.
 enum Way {
-    /// By a rule, from orders and ranges.
+    /// A rule applied to orders and ranges.
     Rule(Rule, Vec<(usize, usize)>, Vec<usize>),
-    /// As `a <= p <= b`, the first by a rule.
+    /// `a <= p <= b`, the first order by a rule.
     Left(Vec<usize>, usize),
-    /// As `a <= p <= b`, the second by a rule.
+    /// `a <= p <= b`, the second order by a rule.
     Right(Vec<usize>, usize),
 }
 
@@ -84,22 +84,22 @@ pub(super) struct Search<'a> {
     base: usize,
     needed: Vec<bool>,
     steps: usize,
-    /// Maximum number of steps at the end of the case.
+    /// The step count at which the current case is abandoned.
     limit: usize,
     cases: usize,
     /// Number of conditions assumed for one order.
     conditions: usize,
-    /// Number of ways to count values that were tried.
+    /// Number of anchor combinations tried.
     pub(super) tries: usize,
-    /// Orders are looked for among real numbers too.
+    /// Whether real arithmetic is used for orders.
     reals: bool,
-    /// Ranges are narrowed by real numbers.
+    /// Whether real arithmetic is used to narrow ranges.
     tightens: bool,
-    /// Orders are those of ranges and of what is assumed; nothing else is tried.
+    /// Whether orders follow only from ranges and assumptions.
     shallow: bool,
     /// Number of orders assumed before the first case.
     outside: usize,
-    /// The goal at which the last search ended, if it found no proof.
+    /// The open goal of the last search, if it failed.
     pub(super) open: Option<Open>,
 }
 
@@ -137,13 +137,13 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// The steps of a proof; numbers below that of the shared facts are theirs.
+    /// Searches for a proof; numbers below the number of shared facts refer to these.
     pub fn prove(&mut self, question: &ProofObligation) -> Option<Vec<Step>> {
         self.prove_with(question, SearchEffort::Rounded)
             .or_else(|| self.prove_with(question, SearchEffort::Real))
     }
 
-    /// The steps of a proof that takes no more than this effort.
+    /// Searches for a proof with limited effort.
     pub fn prove_with(&mut self, question: &ProofObligation, effort: SearchEffort) -> Option<Vec<Step>> {
         let prepared = prepare(self.problem, question)?;
         let shared = self.state.clone();
@@ -160,13 +160,13 @@ impl<'a> Search<'a> {
         let mut proof = None;
         self.open = None;
         self.reals = effort == SearchEffort::Real;
-        // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
+        // Most claims depend only on the order of the values they name; choices inside these multiply the cases.
         for inside in [false, true] {
             (self.steps, self.limit, self.cases, self.tries) = (0, MAX_CASE_STEPS, 0, 0);
             (self.state, self.ratios) = (shared.clone(), IdMap::default());
             self.state.points = self.points.all();
             self.draft.open();
-            // A condition says something of the order of values only where they are bounded.
+            // A condition implies an order only for bounded values.
             for node in self.cone(&prepared.assume) {
                 if self.range(node).is_none() {
                     self.bound(node);
@@ -203,7 +203,7 @@ impl<'a> Search<'a> {
         proof
     }
 
-    /// The shared steps that are needed, and the proofs with the numbers that follow from it.
+    /// Drops unneeded shared steps and renumbers the proofs.
     pub fn finish(mut self, mut proofs: Vec<(String, Vec<Step>)>) -> (Vec<Step>, Vec<(String, Vec<Step>)>) {
         self.needed.resize(self.base, false);
         let mut place = IdMap::default();
@@ -225,7 +225,7 @@ impl<'a> Search<'a> {
         self.nodes[node]
     }
 
-    /// Applies a rule; none if it does not give a fact about what `wanted` names.
+    /// Applies a rule; none if it does not yield a fact about the nodes of `wanted`.
     pub(super) fn apply(&mut self, rule: Rule, from: &[FactId], wanted: Fact) -> Option<FactId> {
         let facts: Vec<Fact> = from.iter().map(|&known| self.draft.fact(known)).collect();
         let fact = conclude(&self.nodes, &self.quantities, rule, &facts, wanted)?;
@@ -256,7 +256,7 @@ impl<'a> Search<'a> {
         nodes.iter().map(|&node| Some(self.range(node)?.2)).collect()
     }
 
-    /// The nodes under those that facts speak of, operands first.
+    /// The nodes in some facts and their operands, operands first.
     pub(super) fn cone(&self, facts: &[Fact]) -> Vec<usize> {
         let mut pending: Vec<usize> = Vec::new();
         for &fact in facts {
@@ -272,11 +272,11 @@ impl<'a> Search<'a> {
                 pending.extend(self.op(node).operands());
             }
         }
-        // The copies of a second point have operands before them too.
+        // The copies for a second point also follow their operands.
         seen.into_iter().collect()
     }
 
-    /// Takes a fact as known.
+    /// Assumes a fact.
     fn suppose(&mut self, known: FactId) {
         let fact = self.draft.fact(known);
         self.state.points.retain(|&point| self.points.holds(point, fact));
@@ -338,7 +338,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Keeps what a range adds to the one that is known; whether it adds anything.
+    /// Intersects a range with the known one; true if it narrows it.
     pub(super) fn keep_range(&mut self, node: usize, new: (f64, f64, FactId)) -> bool {
         let Some(old) = self.range(node) else {
             self.state.ranges.insert(node, new);
@@ -363,7 +363,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Bounds a node by its operands; whether that tells more than was known.
+    /// Bounds a node by its operands; true if that narrows its range.
     fn bound(&mut self, node: usize) -> bool {
         let wanted = Fact::Range(node, 0.0, 0.0);
         let known = match self.op(node) {
@@ -392,7 +392,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Ends the range of a whole number at whole numbers.
+    /// Rounds the limits of an integer's range inward to integers.
     fn inward(&mut self, node: usize) -> bool {
         let Some((low, high, known)) = self.range(node) else { return false };
         if low.floor() == low && high.floor() == high {
@@ -413,7 +413,7 @@ impl<'a> Search<'a> {
         a == b || made_of(a, b) || made_of(b, a)
     }
 
-    /// The range of a quotient whose dividend is not above its divisor, if that is so.
+    /// The range of a quotient whose dividend is at most its divisor.
     fn quotient(&mut self, node: usize, a: usize, b: usize) -> Option<FactId> {
         let wanted = Fact::Range(node, 0.0, 0.0);
         let (quotient, range) = (self.by_ranges(Rule::Operation, &[a, b], wanted)?, self.range(b)?.2);
@@ -439,7 +439,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.by_ranges(Rule::Operation, &[a, b], wanted) {
             return Some(known);
         }
-        // A branch that need not be finite everywhere is, perhaps, where it is taken.
+        // A branch may be finite only at points where it is taken.
         let mut ends = Vec::new();
         for (value, branch) in [(true, a), (false, b)] {
             let (end, case) = self.case(&[Fact::Holds(c, value)], |search| {
@@ -460,7 +460,7 @@ impl<'a> Search<'a> {
         let mut cases = Vec::new();
         for (end, mut case) in ends {
             if self.draft.fact(end) != Fact::Absurd {
-                // The last step of a case gives what the whole gives.
+                // The last step of each case must yield the fact of the whole step.
                 self.draft.open();
                 case.end = self.apply(Rule::Widen, &[end], gives)?;
                 case.steps.extend(self.draft.close());
@@ -470,7 +470,7 @@ impl<'a> Search<'a> {
         (low <= high).then(|| self.draft.step(Rule::Cases, Vec::new(), gives, cases))
     }
 
-    /// Looks for a fact where others are assumed.
+    /// Searches for a fact under assumptions.
     fn case(
         &mut self,
         assume: &[Fact],
@@ -479,7 +479,7 @@ impl<'a> Search<'a> {
         let saved = (self.state.clone(), self.ratios.clone());
         self.draft.open();
         let assume: Vec<FactId> = assume.iter().map(|&fact| self.draft.assume(fact)).collect();
-        // What did not follow before may follow now.
+        // Failed goals may succeed under the new assumptions.
         self.state.orders.retain(|_, known| known.is_some());
         self.ratios.retain(|_, known| known.is_some());
         for &known in &assume {
@@ -491,7 +491,7 @@ impl<'a> Search<'a> {
         end.map(|end| (end, Branch { assume, steps, end }))
     }
 
-    /// Bounds the nodes anew under what is assumed; the fact that there is no such point, if so.
+    /// Recomputes ranges under the assumptions; returns the contradiction if no point satisfies them.
     fn refine(&mut self, cone: &[usize]) -> Option<FactId> {
         self.divide();
         let mut changed: BTreeSet<usize> = BTreeSet::new();
@@ -532,7 +532,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Takes the part of a disjunction that is left where the other does not hold.
+    /// Derives the remaining part of a disjunction if the other part is false.
     fn divide(&mut self) {
         for i in 0..self.state.disjunctions.len() {
             let (a, b, known) = self.state.disjunctions[i];
@@ -566,7 +566,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Proves a claim, case by case where it must; the innermost case that is left stays open.
+    /// Proves a claim, by cases if necessary; records the innermost open case.
     fn reach(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<FactId> {
         let found = self.in_cases(goal, cone, inside, depth);
         if found.is_none() && self.open.is_none() {
@@ -592,8 +592,8 @@ impl<'a> Search<'a> {
         )
     }
 
-    /// The innermost node under `of` whose direction is not found though those of its operands are; `twins` are the nodes at
-    /// the second point.
+    /// The innermost node under `of` without a known direction whose operands have one; `twins` are the nodes at the
+    /// second point.
     fn turn(&mut self, of: usize, twins: &[usize]) -> Option<Open> {
         self.limit = self.steps + MAX_CASE_STEPS;
         let mut node = of;
@@ -612,7 +612,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The direction of a node in the quantity that has a second value.
+    /// The direction of a node in the quantity with a second value.
     fn direction(&mut self, node: usize, twins: &[usize]) -> Option<bool> {
         let twin = twins[node];
         if self.order(node, twin, 0).is_some() {
@@ -664,7 +664,7 @@ impl<'a> Search<'a> {
         Some(self.draft.step(Rule::Cases, ranges, goal, cases))
     }
 
-    /// The assumptions are contradictory.
+    /// Derives a contradiction from the assumptions.
     fn contradiction(&mut self) -> Option<FactId> {
         for i in 0..self.state.assumed.len() {
             let (a, b, strict, known) = self.state.assumed[i];
@@ -677,10 +677,10 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// A choice inside the arithmetic of two values that is not settled.
+    /// An undecided choice among the operands of two values.
     fn choice_under(&mut self, x: usize, y: usize) -> Option<(usize, usize)> {
         let mut pairs = Vec::new();
-        // The nearest first: what is further inside matters less.
+        // Prefer the outermost.
         for node in [x, y].into_iter().chain(self.cone(&[Fact::Le(x, y)]).into_iter().rev()) {
             if let Op::Min(a, b) | Op::Max(a, b) | Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) =
                 self.op(node)
@@ -710,7 +710,7 @@ impl<'a> Search<'a> {
         Ok((value, found))
     }
 
-    /// The value of a condition that ranges and assumptions decide.
+    /// The value of a condition, if ranges and assumptions decide it.
     pub(super) fn plainly(&mut self, node: usize) -> Option<bool> {
         let before = std::mem::replace(&mut self.shallow, true);
         let truth = self.truth(node, 0);
@@ -764,7 +764,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// `a and b` (or `a or b`), which one operand alone decides if it has the value `decides`.
+    /// `a and b` or `a or b`; an operand with the value `decides` decides it.
     fn both(
         &mut self,
         a: usize,
@@ -784,7 +784,7 @@ impl<'a> Search<'a> {
         self.apply(Rule::Decide, &from, wanted).ok_or(None)
     }
 
-    /// `a <= b`
+    /// Proves `a <= b`.
     pub(super) fn order(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let (x, y) = (self.range(a)?, self.range(b)?);
         if let Some(&known) = self.state.orders.get(&(a, b, false)) {
@@ -800,14 +800,14 @@ impl<'a> Search<'a> {
         } else if let Some(known) = self.assumed(a, b) {
             Some(known)
         } else if self.shallow {
-            // Only ranges and assumptions lead on, the nearest of them first.
+            // Continue only with ranges and assumptions, the nearest first.
             return self.through_assumed(a, b, true, depth + 1);
         } else {
             self.steps += 1;
             if depth > MAX_DEPTH || self.steps > self.limit {
                 return None;
             }
-            // While it is being proven, a claim is no reason for itself.
+            // A goal in progress must not be used in its own proof.
             self.state.orders.insert((a, b, false), None);
             self.ordered(a, b, depth + 1)
         };
@@ -821,7 +821,7 @@ impl<'a> Search<'a> {
         if strict { self.apply(Rule::Trans, &[known], Fact::Le(a, b)) } else { Some(known) }
     }
 
-    /// `a <= c <= d <= b` where `c <= d` is assumed; `near` if one of them is `a` or `b`.
+    /// Proves `a <= c <= d <= b` with an assumption `c <= d`; with `near`, `c` is `a` or `d` is `b`.
     fn through_assumed(&mut self, a: usize, b: usize, near: bool, depth: usize) -> Option<FactId> {
         if depth > MAX_DEPTH {
             return None;
@@ -873,7 +873,7 @@ impl<'a> Search<'a> {
         self.by_condition(a, b, depth)
     }
 
-    /// `p / q <= 1 <= b` or `p - q <= 0 <= b` where `p <= q`, and the other way round.
+    /// Proves `p / q <= 1 <= b` or `p - q <= 0 <= b` from `p <= q`, and vice versa.
     fn around_one(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let ((.., x), (low, .., y)) = (self.range(a)?, self.range(b)?);
         let high = self.range(a)?.1;
@@ -907,7 +907,7 @@ impl<'a> Search<'a> {
         self.apply(Rule::Apart, &[x, above], Fact::Le(a, b))
     }
 
-    /// `a <= b` where one of them is an if whose condition is not known: for each of its values.
+    /// Proves `a <= b` for both values of an undecided condition, if one side is an `if`.
     fn by_condition(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let condition = [a, b].into_iter().find_map(|node| match self.op(node) {
             Op::If(c, ..) if !self.state.truths.contains_key(&c) => Some(c),
@@ -954,13 +954,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The order of an operation and one of its operands; of an if the condition and the chosen value are given.
+    /// The order of an operation and one of its operands; for an `if`, the condition and the chosen value are given.
     pub(super) fn order_with_operand(&mut self, nodes: &[usize], wanted: Fact) -> Option<FactId> {
         let Fact::Le(a, b) = wanted else { return None };
         let node = if nodes.last() == Some(&a) { b } else { a };
         let from = match self.op(node) {
             Op::If(c, ..) => vec![self.state.truths.get(&c)?.1, self.range(nodes[1])?.2],
-            // Of a whole number a floor is not below it, nor a ceiling above.
+            // The floor and the ceiling of an integer equal the integer.
             Op::Floor(x) if x == a => vec![self.range(x)?.2, self.whole(x)?],
             Op::Ceil(x) if x == b => vec![self.range(x)?.2, self.whole(x)?],
             _ => self.ranges(nodes)?,
@@ -968,7 +968,7 @@ impl<'a> Search<'a> {
         self.apply(Rule::Beside, &from, wanted)
     }
 
-    /// The ways in which `a <= b` follows from simpler comparisons; ranges decide which apply.
+    /// The derivations of `a <= b` from simpler orders that the ranges allow.
     fn ways(&mut self, a: usize, b: usize) -> Vec<Way> {
         use Way::{Left, Right, Rule as By};
         let mut ways = Vec::new();
@@ -1084,7 +1084,7 @@ impl<'a> Search<'a> {
         ways
     }
 
-    /// `a < b`
+    /// Proves `a < b`.
     fn strictly(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let (x, y) = (self.range(a)?, self.range(b)?);
         if let Some(&known) = self.state.orders.get(&(a, b, true)) {
@@ -1107,7 +1107,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// `a <= c < d <= b` where `c < d` is assumed.
+    /// Proves `a <= c < d <= b` with an assumption `c < d`.
     fn strictly_assumed(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         for i in 0..self.state.assumed.len() {
             let (c, d, strict, known) = self.state.assumed[i];
@@ -1139,7 +1139,7 @@ impl<'a> Search<'a> {
         if self.reals { self.by_reals(wanted) } else { None }
     }
 
-    /// `p / q < 1 <= b` where `p < q`.
+    /// Proves `p / q < 1 <= b` from `p < q`.
     fn below_one(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let Op::Div(p, q) = self.op(a) else { return None };
         if !self.positive(q) || !self.at_least(b, 1.0) {
@@ -1151,7 +1151,7 @@ impl<'a> Search<'a> {
         self.apply(Rule::Apart, &[below, self.range(b)?.2], Fact::Lt(a, b))
     }
 
-    /// `a - floor(a / b) * b < b`
+    /// Proves `a - floor(a / b) * b < b`.
     fn remainder(&mut self, a: usize, b: usize) -> Option<FactId> {
         let Op::Sub(c, product) = self.op(a) else { return None };
         let Op::Mul(p, r) = self.op(product) else { return None };
@@ -1160,7 +1160,7 @@ impl<'a> Search<'a> {
         self.apply(Rule::Multiple, &from, Fact::Lt(a, b))
     }
 
-    /// `floor(c / l) * l <= c` or `c <= ceil(c / l) * l`
+    /// Proves `floor(c / l) * l <= c` or `c <= ceil(c / l) * l`.
     fn multiple(&mut self, a: usize, b: usize) -> Option<FactId> {
         for (product, c) in [(a, b), (b, a)] {
             let Op::Mul(p, r) = self.op(product) else { continue };

@@ -1,8 +1,8 @@
-//! Floats of eight to eleven bits (E4M3, E5M2, E3M5, E4M6), for which every claim can be checked at every value.
+//! Floats of eight to eleven bits (E4M3, E5M2, E3M5, E4M6), small enough for exhaustive tests.
 
 use crate::number::Number;
 
-/// A float with `E` exponent bits and `M` fraction bits, IEEE style, kept as the f64 of the same value.
+/// An IEEE-style float with `E` exponent bits and `M` fraction bits, stored as the f64 with its value.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Small<const E: i32, const M: i32>(f64);
 
@@ -15,7 +15,7 @@ impl<const E: i32, const M: i32> Small<E, M> {
     /// The largest finite number.
     pub const MAX: f64 = (2.0 - power(-M)) * power(Self::BIAS);
 
-    /// Every number from the smallest to the largest, -0 before 0; no infinity, no NaN.
+    /// All finite numbers in ascending order, -0 before 0.
     pub fn all() -> Vec<Self> {
         let mut values = vec![];
         for exponent in 0..(1 << E) - 1 {
@@ -43,7 +43,7 @@ impl<const E: i32, const M: i32> Small<E, M> {
     }
 }
 
-// A result in f64 is exact, or for a quotient precise enough that rounding it once more is innocuous: 53 >= 2 * 7 + 2.
+// The f64 result is exact or, for a quotient, precise enough that double rounding is innocuous: 53 >= 2 * 7 + 2.
 impl<const E: i32, const M: i32> Number for Small<E, M> {
     const INFINITY: Self = Small(f64::INFINITY);
 

@@ -1,5 +1,5 @@
-//! Search and checker compared with brute force: random claims that the checker accepts are evaluated at many f64 points, and
-//! ranges at every point of tiny floats.
+//! Soundness tests: random claims that the checker accepts are evaluated at many f64 points, and ranges are checked at every
+//! point of tiny floats.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::number::{Number, pow};
 use crate::range::{self, Range};
 use crate::sample::{Random, key, unkey};
 
-/// The interpreter of `eval`, for any format; conditions are 0 and 1.
+/// The interpreter of `eval` for any number format; conditions are 0 and 1.
 fn step<F: Number>(op: Op, at: impl Fn(Id) -> F, point: &[F]) -> F {
     let truth = |value: bool| F::from_f64(if value { 1.0 } else { 0.0 });
     let is = |id: Id| at(id) == F::from_f64(1.0);
@@ -65,12 +65,12 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> F, point: &[F]) -> F {
 
 struct World<F> {
     graph: Graph,
-    /// The members of each quantity's domain, ascending; with a zero the one of the other sign.
+    /// The members of each quantity's domain, ascending; domains with a zero contain both signs of it.
     members: Vec<Vec<F>>,
     whole: Vec<bool>,
-    /// What replaces a quantity: the claim is about points where it lies in the quantity's domain.
+    /// Substituted values: the claim covers points where they lie in the quantity's domain.
     substituted: Vec<(usize, Id)>,
-    /// What every point meets, and the same with what replaces a quantity.
+    /// The requirements, without and with the substitutions.
     required: Vec<Id>,
     assumed: Vec<Id>,
 }
@@ -92,7 +92,7 @@ impl<F: Number> World<F> {
             })
     }
 
-    /// Calls `check` with the values of all nodes at every point; stops when it says false.
+    /// Calls `check` with the values of all nodes at every point; stops if it returns false.
     fn everywhere(&self, mut check: impl FnMut(&[F], &[F]) -> bool) -> bool {
         let mut index = vec![0; self.members.len()];
         let mut values: Vec<F> = Vec::new();
@@ -120,7 +120,7 @@ impl<F: Number> World<F> {
                 self.everywhere(|_, values| !self.speaks(values) || values[id.index()] == F::from_f64(1.0))
             }
             Claim::Monotone { of, increasing, quantity, within } => {
-                // Points come with the first quantity fastest; remember the values for each setting of the others.
+                // The first quantity varies fastest; keep the values for each combination of the others.
                 let mut last: BTreeMap<Vec<u64>, Vec<F>> = BTreeMap::new();
                 self.everywhere(|point, values| {
                     if !self.speaks(values) {
@@ -131,7 +131,7 @@ impl<F: Number> World<F> {
                         .collect();
                     let value = values[of.index()];
                     let at_most = |a: F, b: F| a <= b || a <= b.add(b.abs().mul(F::from_f64(within)));
-                    // The last value alone does not do where steps may go back a little.
+                    // With a tolerance, the last value alone does not suffice.
                     let before = last.entry(others).or_default();
                     before.push(value);
                     !value.is_nan()
@@ -144,7 +144,7 @@ impl<F: Number> World<F> {
     }
 }
 
-/// Makes random worlds and claims that are likely to touch a rule.
+/// Generates random worlds and claims that are likely to exercise a rule.
 struct Maker<'a, F> {
     world: World<F>,
     random: &'a mut Random,
@@ -161,7 +161,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
             let is_whole = random.below(4) == 0;
             let allowed: Vec<_> =
                 all.iter().copied().filter(|value| !is_whole || value.to_f64() % 1.0 == 0.0).collect();
-            // Mostly positive domains: most rules need a sign. A zero is where it breaks.
+            // Mostly positive domains, because most rules need a sign; zeros are the edge case.
             let zero = allowed.len() / 2;
             let mut start = match random.below(6) {
                 0 => random.below(allowed.len()),
@@ -169,7 +169,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 _ => zero + random.below(allowed.len() - zero),
             };
             let mut end = start + 1 + random.below(if count == 3 { 10 } else { most });
-            // A domain that holds one zero holds the other, as they are equal.
+            // A domain with one zero contains the other too, as they are equal.
             start -= usize::from(start == zero);
             end += usize::from(end == zero);
             members.push(allowed[start..end.min(allowed.len())].to_vec());
@@ -242,7 +242,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
         self.add(op)
     }
 
-    /// A quotient of sums and products, as formulas of the literature are: some of the values come twice.
+    /// A quotient of sums and products, as in formulas of the literature, with repeated values.
     fn rational(&mut self) -> Id {
         let quantities = self.world.members.len();
         let one = self.world.graph.number(1.0);
@@ -276,7 +276,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
         self.add(op)
     }
 
-    /// A node like another, with one quantity replaced by something near it.
+    /// A variant of a node with one quantity replaced by a nearby value.
     fn relative(&mut self, of: Id) -> Id {
         let quantity = self.random.below(self.world.members.len());
         let leaf = self.add(Op::Quantity(quantity));
@@ -294,7 +294,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
         self.world.graph.substitute(of, &[(quantity, new)])
     }
 
-    /// A node of the same value, up to the sign of zeros and to rounding: operands change places, nothing is added.
+    /// A node with an equal value up to the sign of zeros and rounding, by swapping operands or adding zero.
     fn twin(&mut self, of: Id) -> Id {
         let mut image: BTreeMap<Id, Id> = BTreeMap::new();
         for id in self.world.graph.reachable(&[of]) {
@@ -338,7 +338,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
         image[&of]
     }
 
-    /// Binds numbers of the claim to each other, where a number is `odd`.
+    /// Adds requirements between numbers of the claim, depending on `odd`.
     fn require(&mut self, odd: u64) {
         let mut other = Random(odd);
         for _ in 0..[0, 0, 1, 2][other.below(4)] {
@@ -382,11 +382,11 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
         }
         let relative = match self.random.below(20) {
             16 | 17 => {
-                // Part of one value and the rest of another, against both; and what a part of a value leaves of it.
+                // Convex combinations against both values, and the rest of a value after subtracting a part.
                 let one = self.world.graph.number(1.0);
                 let quantities = self.world.members.len();
                 let [share, mut x, y] = [0, 1, 2].map(|i| self.add(Op::Quantity(i % quantities)));
-                // What is whole is subtracted from exactly.
+                // Subtraction of integers is exact.
                 if let Some(whole) = (1..quantities).find(|&i| self.world.whole[i]) {
                     x = self.add(Op::Quantity(whole));
                 }
@@ -418,7 +418,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 return Claim::Always(self.compare(power, base));
             }
             11..=13 => {
-                // Two rational functions, or one and its limits, up to a tolerance.
+                // Two rational functions, or one and its limits, within a tolerance.
                 let (a, mut b) = (self.rational(), self.rational());
                 if self.random.below(3) == 0 {
                     b = self.world.graph.number([0.0, 1.0, 2.0][self.random.below(3)]);
@@ -442,7 +442,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 return Claim::Always(claim);
             }
             10 => {
-                // A multiple of a whole number, or a sum with a constant, against what it is made of.
+                // A multiple of an integer, or a sum with a constant, against its operands.
                 let whole: Vec<usize> =
                     (0..self.world.whole.len()).filter(|&i| self.world.whole[i]).collect();
                 let (mut c, mut l) = (self.any(), self.any());
@@ -461,7 +461,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 return Claim::Always(self.compare(c, other));
             }
             8 => {
-                // What zeros of different sign do shows when something is divided by them.
+                // Division distinguishes zeros of different sign.
                 let over = self.any();
                 let reciprocal = self.add(Op::Div(over, of));
                 let root = if self.random.below(2) == 0 { of } else { reciprocal };
@@ -469,17 +469,17 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 return Claim::Always(self.compare(root, twin));
             }
             9 => {
-                // What replaces a quantity lies in its domain, or there is no claim.
+                // The claim does not apply if a substituted value lies outside the domain.
                 let quantity = self.random.below(self.world.members.len());
                 let new = self.number();
                 self.world.substituted.push((quantity, new));
                 self.world.graph.substitute(of, &[(quantity, new)])
             }
             6 | 7 | 14 | 18 | 19 => {
-                // A difference against 0, a quotient against 1, under an assumption.
+                // A difference compared with 0, a quotient with 1, under an assumption.
                 let (mut p, mut q) = (self.any(), self.any());
                 if self.random.below(3) == 0 {
-                    // An order that no premise gives.
+                    // An order without a premise.
                     let two = self.world.graph.number(2.0);
                     q = self.add(Op::Div(p, two));
                     if self.random.below(2) == 0 {
@@ -518,7 +518,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 }
             }
             3 => {
-                // The same product or quotient in another order, with some room.
+                // A product or quotient in another order, with some margin.
                 let (p, q) = (self.any(), self.any());
                 let room = self.world.graph.number([1.0, 1.25, 1.5, 2.0][self.random.below(4)]);
                 if self.random.below(2) == 0 {
@@ -556,7 +556,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
 }
 
 impl<const E: i32, const M: i32> World<Small<E, M>> {
-    /// The same domains in f64: of each, its ends, its zeros, and any value between two of its members.
+    /// The world in f64: for each domain its limits, its zeros and random values between members.
     fn widened(self, random: &mut Random) -> World<f64> {
         let quantities = self.members.iter().zip(&self.whole);
         let members = quantities.map(|(members, &whole)| {
@@ -582,7 +582,7 @@ impl<const E: i32, const M: i32> World<Small<E, M>> {
 }
 
 impl World<f64> {
-    /// A claim about this world, as the checker is asked.
+    /// A claim about this world as a problem for the checker.
     fn problem(&self, claim: Claim) -> Problem {
         let quantities = self.whole.iter().enumerate().map(|(index, &whole)| {
             let Range { low, high, .. } = self.domain(index);
@@ -609,7 +609,7 @@ impl World<f64> {
         }
     }
 
-    /// The steps of a proof that the checker accepts.
+    /// The steps of a proof, if the checker accepts it.
     fn accepted(&self, claim: Claim) -> Option<Vec<Step>> {
         let certificate = certificate(self.problem(claim));
         let verdicts = check(&certificate.about, &certificate).expect("it is about the claim");
@@ -617,10 +617,10 @@ impl World<f64> {
     }
 }
 
-/// Claims for each format; enough for every rule to be used. `ROOFLINE_CLAIMS` makes it a longer run.
+/// Number of claims per format, enough to use every rule; `ROOFLINE_CLAIMS` overrides it.
 const CLAIMS: usize = 1_000;
 
-/// The claims of this run, and where they start: a longer run is another one.
+/// The number of claims in this run and the first seed; a longer run uses other seeds.
 fn effort() -> (usize, u64) {
     let asked = std::env::var("ROOFLINE_CLAIMS").ok().and_then(|claims| claims.parse().ok());
     asked.map_or((CLAIMS, 0), |claims| (claims, 1000))
@@ -633,7 +633,7 @@ fn count(steps: &[Step], rules: &mut BTreeMap<Rule, usize>) {
     }
 }
 
-/// Makes random claims and calls `check` with the number, the world and the claim.
+/// Generates random claims and calls `check` with the number, the world and the claim.
 fn campaign<const E: i32, const M: i32>(
     seed: u64,
     claims: usize,
@@ -665,7 +665,7 @@ fn accepted_claims_hold<const E: i32, const M: i32>(seed: u64, claims: usize) ->
 }
 
 #[test]
-fn whatever_the_checker_accepts_is_true_at_every_point_tried() {
+fn accepted_claims_are_true_at_every_point_tried() {
     let (claims, seed) = effort();
     let parts = [
         accepted_claims_hold::<4, 3>(seed + 1, claims),
@@ -702,7 +702,7 @@ fn whatever_the_checker_accepts_is_true_at_every_point_tried() {
     ];
     let used = |rule: &Rule| parts.iter().any(|rules| rules.contains_key(rule));
     let idle: Vec<&Rule> = all.iter().filter(|rule| !used(rule)).collect();
-    assert!(idle.is_empty(), "rules that no claim has used: {idle:?}");
+    assert!(idle.is_empty(), "rules not used by any claim: {idle:?}");
 }
 
 fn ranges_hold<const E: i32, const M: i32>(seed: u64, claims: usize) {
@@ -735,7 +735,7 @@ fn ranges_hold_at_every_point_of_tiny_floats() {
 }
 
 #[test]
-fn zeros_of_different_sign_are_equal_until_something_is_divided_by_them() {
+fn zeros_of_different_sign_differ_only_as_divisors() {
     for (op, other) in [(Op::Min as fn(Id, Id) -> Op, "min"), (Op::Max, "max"), (Op::Mul, "product")] {
         let mut graph = Graph::default();
         let (a, b) = (graph.add(Op::Quantity(0)), graph.add(Op::Quantity(1)));

@@ -1,4 +1,4 @@
-//! Proofs and open goals in words. Text is made only when it is asked for.
+//! Readable proofs and open goals, rendered on demand.
 
 use roofline_checker::{Claim, Fact, Op, Problem, ProofObligation, Rule, Step, prepare};
 
@@ -12,14 +12,14 @@ const MAX_DEPTH: usize = 4;
 /// Maximum number of lines of a trace.
 const MAX_LINES: usize = 40;
 
-/// Prints nodes by the names of the contract. A value at the second point of a direction has a prime.
+/// Prints nodes by their names in the contract. Values at the second point of a direction have a prime.
 pub(crate) struct Printer {
     nodes: Vec<Op>,
     names: IdMap<usize, String>,
     quantities: Vec<String>,
-    /// The facts that the obligation assumes.
+    /// The assumptions of the obligation.
     assume: Vec<Fact>,
-    /// The name of the quantity that has a second value.
+    /// The name of the quantity with a second value.
     moved: String,
 }
 
@@ -55,7 +55,7 @@ impl Printer {
         Some(printer)
     }
 
-    /// The steps of a proof, one a line; `shared` are those before it.
+    /// The steps of a proof, one per line; `shared` are the preceding shared steps.
     pub(super) fn steps(&self, shared: &[Step], steps: &[Step]) -> Vec<String> {
         let mut facts: Vec<Fact> = shared.iter().map(|step| step.gives).collect();
         facts.extend(&self.assume);
@@ -102,7 +102,7 @@ impl Printer {
                 self.walk(&case.steps, facts, depth + 1, lines);
                 facts.truncate(before);
             }
-            // A chain whose other links are `a <= a` repeats a fact.
+            // A chain in which all other links are `a <= a` repeats a fact.
             let repeated = step.from.iter().any(|&number| facts.get(number) == Some(&step.gives));
             if step.cases.is_empty() && !repeated && self.is_telling(step) {
                 let from = step.from.iter().filter_map(|&number| facts.get(number).copied());
@@ -112,8 +112,8 @@ impl Printer {
         }
     }
 
-    /// Whether a step is worth a line: ranges of operations are named where they are used, and a comparison follows from an
-    /// order that has a line.
+    /// True if a step needs a line. Ranges of operations are shown where they are used, and a comparison follows from an order
+    /// that has its own line.
     fn is_telling(&self, step: &Step) -> bool {
         match (step.rule, step.gives) {
             (Rule::Operation | Rule::Meet | Rule::Widen | Rule::Whole, _) => false,
@@ -125,7 +125,7 @@ impl Printer {
         }
     }
 
-    /// The rule of a step, and the ranges that it depends on.
+    /// The rule of a step and the ranges it depends on.
     fn reason(&self, step: &Step, from: impl Iterator<Item = Fact>) -> String {
         let depends = |node: usize| match (step.rule, step.gives) {
             (Rule::Apart | Rule::Decide, _) => true,
@@ -265,7 +265,7 @@ impl Printer {
         self.nodes.get(node).copied().unwrap_or(Op::Bool(false))
     }
 
-    /// A node by its name, or by its formula.
+    /// The name of a node, or its formula.
     pub fn show(&self, node: usize) -> String {
         self.print(node, MAX_DEPTH)
     }
@@ -315,7 +315,7 @@ impl Printer {
     }
 }
 
-/// Marks the shared steps that these start from.
+/// Marks the shared steps on which these depend.
 fn mark(steps: &[Step], needed: &mut [bool]) {
     for step in steps {
         for &number in &step.from {

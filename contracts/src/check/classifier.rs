@@ -1,4 +1,4 @@
-//! Classifiers as they are read: cases in order, the last one for everything else.
+//! Reading of classifiers: ordered cases, the last of which is `otherwise`.
 
 use crate::contract::Case;
 use crate::formula::Formula;
@@ -12,7 +12,7 @@ use crate::yaml::Node;
 use super::reader::{self, Fields};
 use super::unchecked::Origin;
 
-/// A classifier whose names are not resolved yet.
+/// A classifier with unresolved names.
 pub struct UncheckedClassifier {
     pub name: String,
     /// Variant, condition (none for `otherwise`) and place.
@@ -100,7 +100,7 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<UncheckedCla
     Some(UncheckedClassifier { name: key.value.clone(), cases, doc, origin: None, span: key.span })
 }
 
-/// A case is never chosen if an earlier one holds whenever it does.
+/// Reports cases that are unreachable because an earlier case holds whenever they do.
 pub fn check_reachable(
     graph: &Graph,
     id: Id,
@@ -122,8 +122,8 @@ pub fn check_reachable(
     }
 }
 
-/// Whether one comparison with a number says at least as much as another of the same value. Incomplete on
-/// purpose: it finds repeated conditions and bands in the wrong order.
+/// True if comparison `a` of a value with a number implies comparison `b` of the same value. Deliberately incomplete:
+/// it finds repeated conditions and bands in the wrong order.
 fn implies(graph: &Graph, a: Id, b: Id) -> bool {
     if a == b {
         return true;

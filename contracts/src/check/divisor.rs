@@ -1,4 +1,4 @@
-//! One rule for every division, wherever it stands: no divisor is zero, nor underflows to it, at a point where it counts.
+//! The check of divisions: a divisor must not be zero, nor underflow to zero, at any point where the division is evaluated.
 
 use std::collections::BTreeSet;
 
@@ -9,33 +9,33 @@ use crate::range::{self, Fact, Range};
 use crate::report::{Diagnostic, Report, Rule};
 use crate::source::Span;
 
-/// A division of a formula, or a root in it.
+/// A division or a square root in a formula.
 pub struct Division {
-    /// The divisor, or what the root is taken of.
+    /// The divisor, or the argument of the root.
     of: Id,
     root: bool,
-    /// It belongs to a row of a sum.
+    /// Whether it belongs to a row of a sum.
     row: bool,
     span: Span,
-    /// The conditions under which it counts, and whether they are true or false there.
+    /// The conditions under which it is evaluated, each with its truth value.
     conditions: Vec<(Id, bool)>,
 }
 
-/// The divisions of a formula; `ids` are the nodes of its parts.
+/// Collects the divisions of a formula; `ids` are the graph nodes of its parts.
 pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> {
     let mut found = Vec::new();
     let expanded = formula.expanded_nodes();
     let mut pending: Vec<(NodeId, Vec<(Id, bool)>)> = vec![(formula.root, Vec::new())];
     while let Some((node, conditions)) = pending.pop() {
         let kind = &formula.nodes[node].kind;
-        // What is named was looked at where it is defined; what stands in for a quantity stays in its domain.
+        // Named values were checked at their definition, and substitutes stay in the quantity's domain.
         let part = match kind {
             Kind::Binary(_, _, part) | Kind::Power(part, _) => Some(*part),
             Kind::Call(Function::Sqrt, arguments) => Some(arguments[0]),
             Kind::Call(Function::Mod, arguments) => Some(arguments[1]),
             _ => None,
         };
-        // A zero that is written out is an error that the types report.
+        // The type checker reports a literal zero.
         let part =
             part.filter(|&part| expanded[part] || !matches!(formula.nodes[part].kind, Kind::Number { .. }));
         let (of, root) = match (kind, graph.op(ids[node])) {
@@ -74,8 +74,8 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
     found
 }
 
-/// Reports every divisor that can be zero where it counts; `quantities` are names and domains, `required` are conditions
-/// that every point meets.
+/// Reports every divisor that can be zero where it is evaluated; `quantities` are names and domains, `required` are
+/// conditions that hold at every point.
 pub fn check(
     graph: &Graph,
     quantities: &[(&str, &Domain)],

@@ -1,4 +1,4 @@
-//! Equations as they are read: a name, a unit and a formula.
+//! Reading of equations: a name, a unit and a formula.
 
 use crate::formula::Statement;
 use crate::report::{Diagnostic, Report, Rule};
@@ -11,7 +11,7 @@ use super::reader::Fields;
 use super::unchecked::Origin;
 use crate::names::Names;
 
-/// An equation whose names are not resolved yet.
+/// An equation with unresolved names.
 pub struct UncheckedEquation {
     pub name: String,
     pub unit: Unit,

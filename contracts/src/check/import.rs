@@ -1,5 +1,5 @@
-//! What a contract takes from those it depends on: the quantities, equations and classifiers that its formulas
-//! name, and all that these stand on. A contract's own names come first.
+//! Imports from dependencies: the quantities, equations and classifiers in the formulas of a contract, and everything
+//! these depend on. A contract's own names take precedence.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use super::sum::Columns;
 use super::table::taken_fields;
 use super::unchecked::{Origin, UncheckedContract};
 
-/// The contract that an item of `contract` was taken from.
+/// The contract that an item of `contract` was imported from.
 fn origin_of(contract: &Contract, origin: Option<&String>) -> String {
     origin.unwrap_or(&contract.metadata.id).clone()
 }
 
-/// Every item of a contract that another can take, and where it comes from.
+/// The importable items of a contract and the contracts that define them.
 fn items(contract: &Contract) -> BTreeMap<&str, String> {
     let quantities = contract.quantities.iter().map(|item| (item.name.as_str(), item.origin.as_ref()));
     let equations = contract.equations.iter().map(|item| (item.name.as_str(), item.origin.as_ref()));
@@ -31,7 +31,7 @@ fn items(contract: &Contract) -> BTreeMap<&str, String> {
     items.map(|(name, origin)| (name, origin_of(contract, origin))).collect()
 }
 
-/// Every mention of a name and its place; in a sum those that are no column of its table.
+/// The names in a formula with their places, excluding table columns in sums.
 fn mentions<'f>(formula: &'f Formula, columns: &Columns) -> Vec<(&'f str, Span)> {
     let mut found = formula.mentions();
     for sum in formula.sums().filter(|sum| sum.rows.is_none()) {
@@ -49,7 +49,7 @@ impl Origin {
 }
 
 impl UncheckedContract {
-    /// Takes over everything that a formula names and this contract does not define.
+    /// Imports all names in formulas that this contract does not define.
     pub fn import(&mut self, columns: &Columns, names: &mut Names, report: &mut Report) {
         if self.dependencies.is_empty() {
             return;
@@ -91,7 +91,7 @@ impl UncheckedContract {
         }
     }
 
-    /// Takes these items and everything they stand on, in the order of their contract.
+    /// Imports these items and everything they depend on, in the order of their contract.
     fn take(
         &mut self,
         from: &Contract,
@@ -103,7 +103,7 @@ impl UncheckedContract {
             from.equations.iter().map(|item| (&*item.name, item)).collect();
         let classifiers: BTreeMap<&str, &Classifier> =
             from.classifiers.iter().map(|item| (&*item.name, item)).collect();
-        // For each item the one that it is needed for, and where that is mentioned.
+        // For each item, the imported name that requires it and the place of that name.
         let mut needed: BTreeMap<&str, (&str, Span)> = BTreeMap::new();
         let mut pending: Vec<(&str, &str, Span)> =
             wanted.iter().map(|(name, span)| (*name, *name, *span)).collect();
@@ -117,7 +117,7 @@ impl UncheckedContract {
             let conditions = conditions.filter_map(|case| case.condition.as_ref());
             let uses = formula.into_iter().chain(conditions).flat_map(|expression| &expression.operands);
             pending.extend(uses.map(|(name, _)| (name.as_str(), root, span)));
-            // What was proven of a quantity rests on all that is required of it.
+            // Proofs about a quantity assume all requirements on it.
             let required = from.requires.iter().map(|requirement| &requirement.expression.operands);
             let required = required.filter(|operands| operands.iter().any(|(name, _)| name == next));
             pending.extend(required.flatten().map(|(name, _)| (name.as_str(), root, span)));
@@ -204,7 +204,7 @@ impl UncheckedContract {
         }
     }
 
-    /// Where a name that is in scope was taken from; none for this contract's own.
+    /// The contract that a name was imported from; none for this contract's own.
     fn origin(&self, name: &str) -> Option<String> {
         let quantity = self.quantities.iter().find(|item| item.name == name).map(|item| item.origin.clone());
         let equation = || self.equations.iter().find(|item| item.name == name).map(|item| &item.origin);
@@ -213,7 +213,7 @@ impl UncheckedContract {
         quantity.or_else(|| taken().map(|origin| Some(origin.as_ref()?.contract.clone()))).flatten()
     }
 
-    /// Takes over the tables of dependencies that set quantities of this contract.
+    /// Imports the tables of dependencies that set quantities of this contract.
     pub fn import_tables(&mut self) {
         for dependency in &self.dependencies {
             for table in &dependency.profiles {

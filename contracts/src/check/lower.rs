@@ -1,4 +1,4 @@
-//! From a unchecked to the contract: every formula becomes nodes of the graph, and what only the graph shows is checked.
+//! From an unchecked contract to a contract: lowers every formula to graph nodes and runs the checks that need the graph.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::requirement::{self, UncheckedRequirement};
 use super::unchecked::UncheckedContract;
 
 impl UncheckedContract {
-    /// The contract that the unchecked means; `order` is that of [`order`](UncheckedContract::order).
+    /// Lowers the contract; `order` is the result of [`order`](UncheckedContract::order).
     pub fn finish(self, source: Source, order: Vec<usize>, report: &mut Report) -> Contract {
         let mut graph = Graph::default();
         let mut values: BTreeMap<String, Id> = BTreeMap::new();
@@ -31,7 +31,7 @@ impl UncheckedContract {
             classes.insert(quantity.name.clone(), graph.cases(values[&quantity.name], &quantity.cases));
         }
         let mut divisions: Vec<Division> = Vec::new();
-        // A requirement is looked at wherever the values lie, so its own divisions rest on no requirement.
+        // Requirements are evaluated at every point of the domains, so their own divisions cannot rely on requirements.
         let mut unguarded: Vec<Division> = Vec::new();
         let requires: Vec<Requirement> = (self.requires.iter())
             .map(|UncheckedRequirement { formula, origin }| {
@@ -50,7 +50,7 @@ impl UncheckedContract {
             let formula = &equation.statement.formula;
             let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
             values.insert(equation.name.clone(), ids[formula.root]);
-            // What comes from a dependency was looked at there.
+            // Imported items were checked in their own contract.
             if equation.origin.is_none() {
                 divisions.extend(divisor::divisions(&graph, formula, &ids));
             }

@@ -1,7 +1,7 @@
-//! From a YAML tree to a [`Contract`]: names resolved, units and domains checked, formulas in the graph.
+//! From a YAML tree to a [`Contract`]: resolves names, checks units and domains, and lowers formulas to the graph.
 //!
-//! Goes on after an error, so that one run shows them all. Obligations are checked here for what they say;
-//! whether they are true is for the prover.
+//! Continues after an error, so that one run reports all of them. Only the form of obligations is checked here;
+//! the prover decides if they are true.
 
 mod classifier;
 mod divisor;
@@ -31,10 +31,10 @@ use crate::yaml;
 
 use unchecked::UncheckedContract;
 
-/// Finds the contracts that `depends_on` of a contract asks for; errors go to the report.
+/// Loads the contracts in `depends_on` of a contract; errors go to the report.
 pub type Load<'a> = &'a mut dyn FnMut(&str, &[&Text], &mut Report) -> Vec<Arc<Contract>>;
 
-/// Checks a contract. Without errors in the report, the result is there.
+/// Checks a contract. Returns `Some` if the report has no errors.
 pub fn check(source: Source, load: Load<'_>, report: &mut Report) -> Option<Contract> {
     let tree = yaml::tree(&source, report)?;
     if let Some(diagnostic) = published::diagnostic(&source, &tree) {
@@ -76,7 +76,7 @@ impl UncheckedContract {
             types::check_condition(&obligation.formula, Place::Obligation, "`formal`", &self.scope, report);
             obligation::check_shape(obligation, report);
         }
-        // With an error somewhere, a quantity may be unused only because its user is wrong.
+        // After an error, a quantity may seem unused only because its user was dropped.
         if !report.has_errors() {
             self.warn_unused(report);
         }
@@ -108,7 +108,7 @@ mod tests {
     use crate::schema;
 
     #[test]
-    fn every_word_that_the_keys_allow_is_read_as_what_it_says() {
+    fn every_word_in_the_schema_is_parsed() {
         assert_eq!(schema::KINDS, ObligationKind::ALL.map(ObligationKind::word));
         assert_eq!(schema::PRIORITIES, Priority::ALL.map(Priority::word));
     }

@@ -1,4 +1,4 @@
-//! Obligations as they are read, formal and informal; whether they are true is for the prover.
+//! Reading of formal and informal obligations; the prover decides if they are true.
 
 use crate::contract::{Assurance, Informal, ObligationKind};
 use crate::formula::{Binary, Formula, Function, Kind};
@@ -10,7 +10,7 @@ use crate::yaml::Node;
 
 use super::reader::{self, Fields};
 
-/// An obligation whose names are not resolved yet.
+/// An obligation with unresolved names.
 pub struct UncheckedObligation {
     pub id: String,
     pub kind: ObligationKind,
@@ -64,7 +64,7 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Uncheck
     })
 }
 
-/// Reads what is only said.
+/// Reads the informal statements.
 pub fn informal(top: &Fields<'_>, report: &mut Report) -> Vec<Informal> {
     let items = top.node("informal").and_then(|node| reader::list(node, "`informal`", report));
     let read = |item: &Node| {
@@ -75,7 +75,7 @@ pub fn informal(top: &Fields<'_>, report: &mut Report) -> Vec<Informal> {
     items.unwrap_or_default().iter().filter_map(read).collect()
 }
 
-/// The kind of an obligation says what its formula looks like, so that a reader can rely on it.
+/// Checks that the formula has the shape that the kind of the obligation promises.
 pub fn check_shape(obligation: &UncheckedObligation, report: &mut Report) {
     let top = &obligation.formula.top().kind;
     let comparison =

@@ -1,4 +1,4 @@
-//! The order of evaluation: each equation after those it uses.
+//! The evaluation order: each equation follows those it uses.
 
 use crate::contract::Operand;
 use crate::report::{Diagnostic, Report, Rule};
@@ -6,7 +6,7 @@ use crate::report::{Diagnostic, Report, Rule};
 use super::unchecked::UncheckedContract;
 
 impl UncheckedContract {
-    /// An order in which each equation comes after those it uses; a cycle is reported as a path.
+    /// Returns an order in which each equation follows those it uses; a cycle is reported as a path.
     pub fn order(&self, report: &mut Report) -> Vec<usize> {
         #[derive(Clone, Copy, PartialEq)]
         enum State {
@@ -30,7 +30,7 @@ impl UncheckedContract {
             if state[first] != State::New {
                 continue;
             }
-            // Each step is an equation and how many of its uses have been followed.
+            // Each entry is an equation and the number of its uses that were visited.
             let mut path = vec![(first, 0)];
             state[first] = State::Open;
             while let Some((at, done)) = path.last_mut() {

@@ -1,5 +1,5 @@
-//! Contracts in the published provable-contracts format, which has other sections: they are told from ours, so that one
-//! line says how to read them instead of fifty that each name an unknown key.
+//! Detection of contracts in the published provable-contracts format, so that a single error explains how to convert them,
+//! instead of one error per unknown key.
 
 use crate::report::Diagnostic;
 use crate::source::{Source, Text};
@@ -10,7 +10,7 @@ const SECTIONS: [&str; 4] = ["proof_obligations", "falsification_tests", "kani_h
 /// Keys of an equation that only the published format has.
 const KEYS: [&str; 4] = ["codomain", "invariants", "preconditions", "postconditions"];
 
-/// The error of giving a published contract to the compiler. Ours has `quantities`, which that format lacks.
+/// The error for a contract in the published format, which lacks `quantities`.
 pub fn diagnostic(source: &Source, tree: &Node) -> Option<Diagnostic> {
     let sections = pairs(tree);
     if sections.iter().any(|(name, _)| name.value == "quantities") {

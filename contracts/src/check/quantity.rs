@@ -1,4 +1,4 @@
-//! Quantities as they are read: the inputs, each with a unit and a domain or with names for its values, and perhaps a default.
+//! Reading of quantities: the inputs, each with a unit and a domain or with named cases, and optionally a default.
 
 use crate::contract::Quantity;
 use crate::domain::Domain;
@@ -52,7 +52,7 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
     })
 }
 
-/// Reads a quantity whose values have names.
+/// Reads an enumeration.
 fn enumeration(key: &Text, fields: &Fields<'_>, report: &mut Report) -> Option<Quantity> {
     for (name, _) in ["unit", "domain"].iter().filter_map(|name| fields.entry(name)) {
         let message = format!("`{}` cannot be combined with `one_of`", name.value);

@@ -1,5 +1,5 @@
-//! Taking a YAML tree apart by the tables of [`schema`](crate::schema): every unknown, missing or wrongly
-//! shaped key is reported at its place.
+//! Reading of a YAML tree according to the tables of [`schema`](crate::schema): unknown, missing and malformed keys
+//! are reported at their places.
 
 use crate::report::{Diagnostic, Report, Rule};
 use crate::schema::{Key, Shape};
@@ -11,15 +11,15 @@ use crate::yaml::Node;
 /// The keys of one mapping.
 pub struct Fields<'a> {
     pairs: &'a [(Text, Node)],
-    /// Misspelled keys that were reported, and what they mean: read as such, so that one typo is one error.
+    /// Reported misspellings and the keys they are read as, so that a typo causes only one error.
     misspelled: Vec<(&'a str, String)>,
 }
 
-/// A mapping, or an error that says what is there instead.
+/// The entries of a mapping; reports an error for anything else.
 pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [(Text, Node)]> {
     match node {
         Node::Map(pairs, _) => Some(pairs),
-        // An empty section is a section with nothing in it.
+        // An empty section has no entries.
         Node::Text(text) if text.plain && text.value.is_empty() => Some(&[]),
         _ => {
             let message = format!("{what} must be a mapping, not {}", node.what());
@@ -29,7 +29,7 @@ pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a 
     }
 }
 
-/// A list, or an error that says what is there instead.
+/// The items of a list; reports an error for anything else.
 pub fn list<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [Node]> {
     match node {
         Node::List(items, _) => Some(items),
@@ -43,7 +43,7 @@ pub fn list<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [
 }
 
 impl<'a> Fields<'a> {
-    /// Reads a mapping whose keys are in `keys`; `owner` is the key it is under. `extra` keys are allowed
+    /// Reads a mapping with the given `keys`; `owner` is the place of its own key. `extra` keys are allowed
     /// too and left to the caller.
     pub fn read(
         node: &'a Node,
@@ -79,24 +79,24 @@ impl<'a> Fields<'a> {
         Some(fields)
     }
 
-    /// The key and value, if the key is there.
+    /// The key and value, if present.
     pub fn entry(&self, name: &str) -> Option<(&'a Text, &'a Node)> {
         let find = |name: &str| self.pairs.iter().find(|(key, _)| key.value == name);
         let meant = || self.misspelled.iter().find(|(_, meant)| meant == name).and_then(|(key, _)| find(key));
         find(name).or_else(meant).map(|(key, node)| (key, node))
     }
 
-    /// The value, if the key is there.
+    /// The value, if present.
     pub fn node(&self, name: &str) -> Option<&'a Node> {
         self.entry(name).map(|(_, node)| node)
     }
 
-    /// A text that is not empty.
+    /// A non-empty text.
     pub fn text(&self, name: &str, report: &mut Report) -> Option<&'a Text> {
         text(self.node(name)?, &format!("`{name}`"), report)
     }
 
-    /// A text's value, or nothing.
+    /// The value of a text; empty if it is missing.
     pub fn string(&self, name: &str, report: &mut Report) -> String {
         self.text(name, report).map(|text| text.value.trim().to_owned()).unwrap_or_default()
     }
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
         self.texts(name, report).into_iter().map(|text| text.value.clone()).collect()
     }
 
-    /// One of the words that the key's shape allows.
+    /// One of the words in the shape of the key.
     pub fn word(&self, keys: &[Key], name: &str, report: &mut Report) -> Option<&'static str> {
         let text = self.text(name, report)?;
         let key = keys.iter().find(|key| key.name == name)?;
@@ -150,7 +150,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A text that is not empty, or an error.
+/// A non-empty text; reports an error for anything else.
 pub fn text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a Text> {
     match node {
         Node::Text(text) if !text.value.trim().is_empty() => Some(text),
@@ -170,7 +170,7 @@ pub fn text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a T
     }
 }
 
-/// An interval or a set of numbers without quotes, which YAML takes for a list or a mapping.
+/// An unquoted interval or set of numbers, which YAML parses as a list or a mapping.
 fn unquoted_domain(node: &Node) -> Option<String> {
     let number = |text: &Text| text.value.parse::<f64>().is_ok().then(|| text.value.clone());
     let item = |item: &Node| if let Node::Text(text) = item { number(text) } else { None };
@@ -186,7 +186,7 @@ fn unquoted_domain(node: &Node) -> Option<String> {
     }
 }
 
-/// A number that may carry its unit, `2039` or `2039 GB/s`; the unit must be exactly the one wanted.
+/// A number with an optional unit, `2039` or `2039 GB/s`; the unit must be exactly `wanted`.
 pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
     let value = text.value.as_str();
     let digits = value.trim_start_matches(['-', '+']);

@@ -1,4 +1,4 @@
-//! Recommendations as they are read: a condition, and what to do when it holds.
+//! Reading of recommendations: a condition and the advice if it holds.
 
 use crate::contract::Priority;
 use crate::formula::Formula;
@@ -9,7 +9,7 @@ use crate::yaml::Node;
 
 use super::reader::Fields;
 
-/// A recommendation whose names are not resolved yet.
+/// A recommendation with unresolved names.
 pub struct UncheckedRecommendation {
     pub name: String,
     pub when: Formula,

@@ -1,4 +1,4 @@
-//! Requirements as they are read: relations between inputs, which everything else may rely on once some point meets them all.
+//! Requirements: relations between inputs, which everything else may assume if some point satisfies all of them.
 
 use crate::contract::{Contract, Requirement, Table, Value};
 use crate::eval::Evaluator;
@@ -9,17 +9,17 @@ use crate::source::Span;
 
 use super::reader::Fields;
 
-/// The most requirements of one contract.
+/// Maximum number of requirements of a contract.
 const MAX_REQUIREMENTS: usize = 64;
 
-/// A requirement whose names are not resolved yet.
+/// A requirement with unresolved names.
 pub struct UncheckedRequirement {
     pub formula: Formula,
-    /// The contract it was taken from.
+    /// The contract it was imported from.
     pub origin: Option<String>,
 }
 
-/// Reads them all.
+/// Reads all requirements.
 pub fn read(top: &Fields<'_>, report: &mut Report) -> Vec<UncheckedRequirement> {
     let texts = top.texts("requires", report);
     if let Some(text) = texts.get(MAX_REQUIREMENTS) {
@@ -30,13 +30,13 @@ pub fn read(top: &Fields<'_>, report: &mut Report) -> Vec<UncheckedRequirement> 
     formulas.map(|formula| UncheckedRequirement { formula, origin: None }).collect()
 }
 
-/// Reports requirements that no point meets, and defaults and profiles that do not meet them.
+/// Reports unsatisfiable requirements, and defaults and profiles that violate requirements.
 pub fn check(contract: &Contract, report: &mut Report) {
     let Some(first) = contract.requires.first() else { return };
     let own = contract.requires.iter().find(|requirement| requirement.origin.is_none()).unwrap_or(first);
     let span = match own.origin {
         None => own.expression.formula.top().span,
-        // What is taken stands in another file.
+        // An imported requirement has no place in this file.
         Some(_) => Span { start: 0, end: contract.source.text.lines().next().map_or(0, str::len) },
     };
     if RequirementRepair::new(contract).witness().is_none() {
@@ -91,7 +91,7 @@ fn check_table(contract: &Contract, table: &Table, report: &mut Report) {
     }
 }
 
-/// The values that do not meet a requirement, if they are all there.
+/// The values that violate a requirement; none if a value is missing.
 fn unmet(
     contract: &Contract,
     requirement: &Requirement,

@@ -1,4 +1,4 @@
-//! Sums over the rows of a profile table: which table and which columns they mean, and the terms that they become.
+//! Sums over the rows of a profile table: resolves the table and the columns, and expands the terms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::yaml::Node;
 
 use super::unchecked::UncheckedContract;
 
-/// The columns of each table that a sum may be over.
+/// The columns of each table.
 pub type Columns = BTreeMap<String, Vec<String>>;
 
-/// The columns of the tables in the file and of those it depends on, as they are named; whether they are right is seen later.
+/// The names of the columns of all tables in the file and in its dependencies; they are checked later.
 pub fn columns(tables: &[(Text, Node)], dependencies: &[Arc<Contract>]) -> Columns {
     let names = |table: &Table| table.fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
     let taken = dependencies.iter().rev().flat_map(|contract| &contract.profiles);
@@ -37,7 +37,7 @@ pub fn columns(tables: &[(Text, Node)], dependencies: &[Arc<Contract>]) -> Colum
 }
 
 impl UncheckedContract {
-    /// Gives every sum of this contract's own formulas its terms.
+    /// Expands every sum in this contract's own formulas.
     pub fn expand_sums(&mut self, report: &mut Report) {
         let UncheckedContract { tables, dependencies, scope, requires, equations, .. } = self;
         let taken = dependencies.iter().flat_map(|contract| &contract.profiles);
@@ -75,7 +75,7 @@ fn wrong(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(span, message).rule(Rule::Formula)
 }
 
-/// The unit of a sum and the values of the columns that it names, row by row; none if something is wrong with it.
+/// The unit of a sum and the values of its columns, row by row; none if the sum has an error.
 fn rows(
     sum: &Sum,
     place: Place,
@@ -155,7 +155,7 @@ fn find<'t>(sum: &Sum, tables: &[&'t Table], scope: &Scope, report: &mut Report)
     let found = tables.iter().find(|table| table.name == *name);
     if found.is_none() && !scope.incomplete {
         let diagnostic = match scope.get(name) {
-            // Its own error has been reported.
+            // The error in the table was reported.
             Some(Meaning::Table | Meaning::Wrong) => return None,
             Some(_) => wrong(*span, format!("`{name}` is not a profile table")),
             None => wrong(*span, format!("unknown profile table `{}`", shorten(name))),
@@ -182,10 +182,10 @@ fn numbers(table: &Table) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// Whether every row has a value for a column.
+/// Checks that a row has a value for a column.
 fn is_given(table: &Table, index: usize, field: &Field, span: Span, report: &mut Report) -> bool {
     let missing = table.entries.iter().find(|entry| entry.values[index] == Value::Absent);
-    // What a column that is not optional lacks is an error of the row.
+    // A missing value of a required column is reported with the row.
     if let Some(entry) = missing.filter(|_| field.optional) {
         let message =
             format!("missing value of `{}` in row `{}` of table `{}`", field.name, entry.name, table.name);

@@ -1,4 +1,4 @@
-//! Profile tables: fields, entries, and the rules that every entry must meet.
+//! Profile tables: fields, entries, and the rules that every entry must satisfy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ pub fn read(
     Some(Table { name: key.value.clone(), doc, fields, rules, entries, origin: None, span: key.span })
 }
 
-/// The table of a dependency that has the fields and the rules.
+/// The table of a dependency that `extends` names.
 fn extended<'a>(
     name: &Text,
     keys: &Fields<'_>,
@@ -116,14 +116,14 @@ fn extended<'a>(
     found
 }
 
-/// The fields of a table of another contract; each sets the quantity of its name and unit here.
+/// The fields of another contract's table; each sets the quantity with the same name and unit of this contract.
 pub fn taken_fields(table: &Table, quantities: &[Quantity]) -> Vec<Field> {
     let taken = |field: &Field| {
         let quantity = match &field.kind {
             FieldKind::Number { unit, .. } => quantities.iter().position(|quantity| {
                 quantity.name == field.name && quantity.cases.is_empty() && quantity.unit == *unit
             }),
-            // A text has the quantity's own type only where both come from the same contract.
+            // A text field has the quantity's type only if both come from the same contract.
             FieldKind::Text { .. } => quantities.iter().position(|quantity| {
                 field.quantity.is_some() && quantity.name == field.name && quantity.origin == table.origin
             }),
@@ -320,7 +320,7 @@ fn value(field: &Field, text: &Text, report: &mut Report) -> Option<Value> {
     }
 }
 
-/// `YYYY-MM-DD`, a day that a calendar has.
+/// True for `YYYY-MM-DD` with a day that exists in the calendar.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts[..] else { return false };
@@ -401,7 +401,7 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<TableR
     found
 }
 
-/// No divisor of a rule may be zero for values of the fields' domains.
+/// Reports divisors of a rule that can be zero for values in the domains of the fields.
 fn check_divisions(rule: &Formula, fields: &[Field], report: &mut Report) {
     let mut graph = Graph::default();
     let mut values = BTreeMap::new();
@@ -429,7 +429,7 @@ mod tests {
     use super::is_date;
 
     #[test]
-    fn a_date_is_a_day_that_there_was_or_will_be() {
+    fn dates_must_exist_in_the_calendar() {
         for date in
             ["2024-01-31", "2024-02-29", "2000-02-29", "2023-02-28", "2024-04-30", "2024-12-31", "0001-01-01"]
         {

@@ -1,4 +1,4 @@
-//! A contract that has been read, section by section, and whose formulas have not been looked into.
+//! Reading of a contract, section by section, before its formulas are checked.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,14 +23,14 @@ use super::recommendation::{self, UncheckedRecommendation};
 use super::requirement::{self, UncheckedRequirement};
 use super::{Load, quantity, sum, table};
 
-/// Where an equation or a classifier was taken from.
+/// The contract that an equation or a classifier was imported from.
 pub struct Origin {
     pub contract: String,
-    /// Its operands in the order of that contract, which is that of its function's parameters.
+    /// Its operands in the order of that contract, which is the order of the parameters of its function.
     pub operands: Vec<String>,
 }
 
-/// A contract that has been read but not understood.
+/// A parsed contract with unresolved names.
 pub struct UncheckedContract {
     pub metadata: Metadata,
     pub dependencies: Vec<Arc<Contract>>,
@@ -45,13 +45,13 @@ pub struct UncheckedContract {
     pub scope: Scope,
 }
 
-/// The entries of a section, each a key and a value.
+/// The entries of a section, as pairs of key and value.
 fn section<'a>(fields: &Fields<'a>, name: &str, report: &mut Report) -> &'a [(Text, Node)] {
     fields.node(name).and_then(|node| reader::pairs(node, &format!("`{name}`"), report)).unwrap_or_default()
 }
 
 impl UncheckedContract {
-    /// Reads every section, and takes what the formulas name from the dependencies.
+    /// Reads every section and imports the names in formulas from the dependencies.
     pub fn read(
         source: &Source,
         tree: &Node,
@@ -68,7 +68,7 @@ impl UncheckedContract {
 
         let mut quantities: Vec<Quantity> = Vec::new();
         for (key, node) in section(&top, "quantities", report) {
-            // A wrong quantity keeps its name, so that its users are not wrong too.
+            // An invalid quantity keeps its name, so that its users cause no further errors.
             scope.insert_new(&key.value, Meaning::Wrong);
             if names::check(key, Style::Snake, "a quantity", report)
                 && names.claim(key, "this quantity", report)
@@ -85,7 +85,7 @@ impl UncheckedContract {
 
         let mut equations = Vec::new();
         for (key, node) in section(&top, "equations", report) {
-            // A wrong equation keeps its name, so that its users are not wrong too.
+            // An invalid equation keeps its name, so that its users cause no further errors.
             scope.insert_new(&key.value, Meaning::Wrong);
             if names::check(key, Style::Snake, "an equation", report)
                 && names.claim(key, "this equation", report)
@@ -159,7 +159,7 @@ impl UncheckedContract {
         let columns = sum::columns(tables, &unchecked.dependencies);
         unchecked.import(&columns, &mut names, report);
         let mut methods = Names::default();
-        // The fields of a table may be named after quantities of a dependency too.
+        // Fields of a table may also have the names of imported quantities.
         for (key, node) in tables {
             if names::check(key, Style::Snake, "a profile table", report) {
                 names.claim_module(key, "this profile table", report);
@@ -179,8 +179,8 @@ impl UncheckedContract {
         Some(unchecked)
     }
 
-    /// What formulas use directly, in the order of the contract, whatever the order in which they mention it: quantities,
-    /// then equations. What was taken from another contract keeps that one's order.
+    /// The direct operands of formulas in the order of the contract: quantities, then equations. Imported items keep the
+    /// order of their own contract.
     pub fn operands<'f>(
         &self,
         origin: Option<&Origin>,
@@ -203,11 +203,11 @@ impl UncheckedContract {
     }
 }
 
-/// What the contract says of itself, and what it depends on.
+/// Reads the metadata and the dependencies.
 fn metadata<'a>(source: &Source, top: &Fields<'a>, report: &mut Report) -> (Metadata, Vec<&'a Text>) {
     let stem = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let mut metadata = Metadata {
-        // `my-model-v1.roofline.yaml` is a name by which editors tell contracts from other YAML.
+        // Editors recognize contracts by names such as `my-model-v1.roofline.yaml`.
         id: stem.strip_suffix(".roofline").unwrap_or(stem).to_owned(),
         version: Version::new(0, 0, 0),
         description: String::new(),

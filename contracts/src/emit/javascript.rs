@@ -1,5 +1,5 @@
-//! The equations and classifiers of a contract as JavaScript functions, for pages that compute without a server. JavaScript's
-//! numbers are f64 and its operators round as Rust's do, so the functions give the same bits.
+//! The equations and classifiers of a contract as JavaScript functions, for pages that compute without a server. JavaScript
+//! numbers are f64 and its operators round like those of Rust, so results are bit-identical.
 
 use std::fmt::Write;
 
@@ -7,11 +7,13 @@ use super::rust::module_name;
 use crate::contract::{Contract, Expression};
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
-/// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
-/// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
-/// [`operands`](crate::contract::Classifier::operands), which returns the name of the case. `$within(name, value)` tells
-/// whether a quantity may have a value, and is true of every other name; the values of an enumeration are its names. `$unmet(values)` lists the requirements, as the contract
-/// writes them, that an object of quantities does not meet; one with a quantity that the object lacks is passed over.
+/// Returns a JavaScript constant with the contract's [`module_name`]: an object with a function for each equation, which
+/// takes its direct operands in the order of [`operands`](crate::contract::Expression::operands), and a function for each
+/// classifier, which takes its [`operands`](crate::contract::Classifier::operands) and returns the name of the case.
+///
+/// `$within(name, value)` returns false if the value is outside the quantity's domain, and true for all other names; the
+/// values of an enumeration are its names. `$unmet(values)` lists the requirements, as the contract writes them, that an
+/// object of quantities violates, and skips requirements on missing quantities.
 pub fn module(contract: &Contract) -> String {
     let mut functions = String::new();
     for equation in &contract.equations {
@@ -23,7 +25,7 @@ pub fn module(contract: &Contract) -> String {
         let parameters = parameters(classifier.operands.iter().map(|operand| &operand.0));
         let mut body = String::new();
         for case in &classifier.cases {
-            // Writing to a string can't fail.
+            // Writing to a string cannot fail.
             let _ = match &case.condition {
                 Some(condition) => {
                     write!(
@@ -48,7 +50,7 @@ pub fn module(contract: &Contract) -> String {
     )
 }
 
-/// A table of all domains, and the function that looks into it.
+/// Writes a table of all domains and its lookup function.
 fn within(out: &mut String, contract: &Contract) {
     let mut domains = String::new();
     for quantity in &contract.quantities {
@@ -70,7 +72,7 @@ fn within(out: &mut String, contract: &Contract) {
     );
 }
 
-/// A table of all requirements, and the function that asks them.
+/// Writes a table of all requirements and the function that checks them.
 fn unmet(out: &mut String, contract: &Contract) {
     let mut table = String::new();
     for requirement in &contract.requires {
@@ -89,7 +91,7 @@ fn unmet(out: &mut String, contract: &Contract) {
     );
 }
 
-/// What JavaScript calls a quantity, an equation or a classifier: its own name, with a `$` if JavaScript keeps that to itself.
+/// The JavaScript name of a quantity, an equation or a classifier: its own name, with a `$` appended to reserved words.
 pub fn name(name: &str) -> String {
     if RESERVED.contains(&name) { format!("{name}$") } else { name.to_owned() }
 }
@@ -146,7 +148,7 @@ const RESERVED: &[&str] = &[
     "yield",
 ];
 
-/// No contract can use a name with a `$`.
+/// Helper functions. Their names contain a `$`, which names in contracts cannot.
 const HELPERS: &str = "\
 const $min = (a, b) => (a < b ? a : b);
 const $max = (a, b) => (a > b ? a : b);
@@ -163,8 +165,8 @@ fn function(out: &mut String, called: &str, parameters: &str, body: &str) {
     let _ = writeln!(out, "function {}({parameters}) {{ {body} }}", name(called));
 }
 
-/// Translates a formula. Every operator's operands are parenthesized unless they are atoms: nobody reads this, and no
-/// precedence can be wrong.
+/// Translates a formula. All operands except atoms are parenthesized, which avoids precedence errors; readability does
+/// not matter here.
 struct Translator<'a>(&'a Formula);
 
 impl Translator<'_> {
@@ -236,7 +238,7 @@ impl Translator<'_> {
                         format!("Math.{}({first})", function.name())
                     }
                     Function::Finite => format!("Number.isFinite({first})"),
-                    // The type checker keeps it out of everything that becomes a function.
+                    // The type checker rejects it in everything that becomes a function.
                     Function::Given => String::new(),
                 }
             }

@@ -1,7 +1,7 @@
-//! The properties of a contract in Rust: once as plain functions, driven by Kani and by tests.
+//! The properties of a contract in Rust: plain functions, driven by Kani and by tests.
 //!
-//! `cargo kani` in any crate that uses the contract proves them for all values; `cargo test` there runs the same
-//! functions on corners and on points uniform over the bits.
+//! In a crate that uses the contract, `cargo kani` proves them for all values, and `cargo test` runs them at corners and
+//! at points uniform over the bits.
 
 use std::collections::BTreeSet;
 
@@ -16,36 +16,36 @@ use crate::names::camel;
 use crate::prove::property::{Cover, Property, Value, choice, property};
 use crate::range::ranges;
 
-/// How many points a test tries for each property.
+/// Number of test points per property.
 const TEST_POINTS: usize = 1000;
 
-/// A function that says whether something holds, and the attributes of its harness.
-struct Stated {
+/// A function that checks a property, and the attributes of its harness.
+struct PropertyFunction {
     name: String,
-    /// What a run says of it when it does not hold.
+    /// The message if the property does not hold.
     message: String,
     function: TokenStream,
     attributes: TokenStream,
-    /// Whether it passes over values that do not meet a requirement.
+    /// Whether it skips values that violate a requirement.
     assumes: bool,
 }
 
-/// `mod properties` and `mod proofs`; nothing if the contract has no property.
+/// `mod properties` and `mod proofs`; empty if the contract has no property.
 pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
-    let stated = stated(contract, units);
-    if stated.is_empty() {
+    let properties = property_functions(contract, units);
+    if properties.is_empty() {
         return TokenStream::new();
     }
-    let functions = stated.iter().map(|stated| &stated.function);
-    let names: Vec<_> = stated.iter().map(|stated| ident(&stated.name)).collect();
-    let messages: Vec<_> = stated.iter().map(|stated| &stated.message).collect();
-    let attributes = stated.iter().map(|stated| &stated.attributes);
+    let functions = properties.iter().map(|property| &property.function);
+    let names: Vec<_> = properties.iter().map(|property| ident(&property.name)).collect();
+    let messages: Vec<_> = properties.iter().map(|property| &property.message).collect();
+    let attributes = properties.iter().map(|property| &property.attributes);
     let points = Literal::usize_unsuffixed(TEST_POINTS);
-    // Only a property of quantities that are bound to each other assumes something.
-    let assumes = stated.iter().any(|stated| stated.assumes);
+    // Only properties with requirements have assumptions.
+    let assumes = properties.iter().any(|property| property.assumes);
     let [declared, sampled, symbolic] = [
         quote! {
-            /// Whether values that do not meet this are passed over; false for those.
+            /// Returns false if values that violate the condition must be skipped.
             fn assume(&mut self, condition: bool) -> bool;
         },
         quote! {
@@ -62,26 +62,26 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
     ]
     .map(|method| assumes.then_some(method));
     quote! {
-        /// What must hold, as functions that say whether it does; what drives them chooses the values.
+        /// Properties as functions that return true if they hold; the driver chooses the values.
         #[doc(hidden)]
         pub mod properties {
             #[allow(unused_imports)]
             use super::*;
-            /// Where a property takes its values from.
+            /// The source of a property's values.
             pub trait Values {
                 /// Any number from `low` to `high`.
                 fn real(&mut self, low: f64, high: f64) -> f64;
-                /// Any whole number from `low` to `high`.
+                /// Any integer from `low` to `high`.
                 fn whole(&mut self, low: i64, high: i64) -> f64;
-                /// Any of these.
+                /// Any member of the set.
                 fn member(&mut self, set: &[f64]) -> f64;
-                /// Any number from `low` to `high`; to a model checker one of eight significant bits.
+                /// Any number from `low` to `high`; for a model checker, only those with eight significant bits.
                 fn short_real(&mut self, low: f64, high: f64) -> f64;
-                /// Any whole number from `low` to `high`; to a model checker one of eight significant bits.
+                /// Any integer from `low` to `high`; for a model checker, only those with eight significant bits.
                 fn short_whole(&mut self, low: i64, high: i64) -> f64;
-                /// Any number at all, also one that is none; `inside` is what a test should often try.
+                /// Any f64, including NaN and infinities; tests often use a value from `inside`.
                 fn anything(&mut self, inside: impl Fn(&mut Self) -> f64) -> f64;
-                /// This must be true for some values.
+                /// The condition must be true for some values.
                 fn cover(&mut self, condition: bool);
                 #declared
             }
@@ -89,7 +89,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
             #[cfg(test)]
             #[allow(unnameable_test_items)]
             mod tests {
-                /// Corners, points uniform over the range and over the bits; always the same ones.
+                /// Corners, and points uniform over the range and over the bits; deterministic.
                 struct Samples {
                     state: u64,
                     round: usize,
@@ -114,7 +114,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                         }
                     }
                 }
-                /// The numbers in order, as integers without gaps.
+                /// Maps numbers to consecutive integers in the same order.
                 fn key(value: f64) -> i64 {
                     let bits = value.to_bits() as i64;
                     if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
@@ -130,7 +130,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                         f64::from_bits(if at < 0 { i64::MIN.wrapping_sub(at) } else { at } as u64)
                     }
                     fn whole(&mut self, low: i64, high: i64) -> f64 {
-                        // Small numbers as often as large ones.
+                        // Small numbers are as likely as large ones.
                         let any = self.between(low, high);
                         let shift = self.next() % 64;
                         let small = any >> shift;
@@ -166,14 +166,14 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                         assert!(property(&mut samples), "{}", message);
                         samples.round += 1;
                     }
-                    assert!(samples.covered, "no point reached what the property is about");
+                    assert!(samples.covered, "no test point satisfies the cover condition of the property");
                 }
                 #(#[test] fn #names() { run(super::#names::<Samples>, #messages); })*
             }
         }
         #[cfg(kani)]
         pub(crate) mod proofs {
-            /// Any value at all; `playback` of the compiler reads back what these draw.
+            /// Symbolic values; `playback` of the compiler reads them back from a counterexample.
             struct Symbolic;
             impl super::properties::Values for Symbolic {
                 fn real(&mut self, low: f64, high: f64) -> f64 {
@@ -208,7 +208,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                     kani::any()
                 }
                 fn cover(&mut self, condition: bool) {
-                    kani::cover!(condition, "what the property is about can happen");
+                    kani::cover!(condition, "the property is not vacuous");
                 }
                 #symbolic
             }
@@ -223,8 +223,8 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
     }
 }
 
-/// The values of a property that Kani's concrete playback gives, one number for each of the property's values: the bytes
-/// are those of each `kani::any()` of the harness, in order. None if they are not of this property.
+/// Converts Kani's concrete playback to one number for each of the property's values. The bytes are those of each
+/// `kani::any()` of the harness, in order. None if they do not match this property.
 pub fn playback(property: &Property, bytes: &[Vec<u8>]) -> Option<Vec<f64>> {
     /// The next value, as a number of `width` bytes.
     fn next<'a>(bytes: &mut impl Iterator<Item = &'a Vec<u8>>, width: usize) -> Option<u64> {
@@ -248,8 +248,8 @@ pub fn playback(property: &Property, bytes: &[Vec<u8>]) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// A test of the generated module with these values, which fails where the property does not hold; paste it where the
-/// module is in scope.
+/// Returns a test with these values, which fails if the property does not hold; paste it where the generated module is in
+/// scope.
 pub fn playback_test(
     contract: &Contract,
     obligation: &Obligation,
@@ -273,14 +273,14 @@ pub fn playback_test(
     }
 }
 
-/// The name of the function and of the harness; an obligation's id may be a keyword.
+/// The name of the function and of the harness for an obligation, whose id may be a keyword.
 pub fn function_name(id: &str) -> String {
     let name = id.replace('-', "_");
     if crate::names::is_keyword(&name) { format!("{name}_") } else { name }
 }
 
-/// The obligations that a model checker decides, then the classifiers, then the domains.
-fn stated(contract: &Contract, units: &Units) -> Vec<Stated> {
+/// The properties of obligations that a model checker can decide, of classifiers and of domains, in this order.
+fn property_functions(contract: &Contract, units: &Units) -> Vec<PropertyFunction> {
     let ranges = ranges(contract);
     let id = &contract.metadata.id;
     let mut taken = BTreeSet::new();
@@ -302,7 +302,7 @@ fn stated(contract: &Contract, units: &Units) -> Vec<Stated> {
             let unwind = Literal::u32_unsuffixed(unwind);
             quote!(#[kani::unwind(#unwind)])
         });
-        found.push(Stated {
+        found.push(PropertyFunction {
             message: format!("obligation `{}` of {id}: {}", obligation.id, obligation.formula),
             function: obligation_function(contract, units, &name, obligation, &property),
             attributes: quote!(#solver #unwind),
@@ -313,7 +313,7 @@ fn stated(contract: &Contract, units: &Units) -> Vec<Stated> {
     for (index, classifier) in contract.classifiers.iter().enumerate() {
         let Ok(property) = choice(contract, &ranges, index) else { continue };
         let name = free(format!("{}_is_the_first_case_that_holds", classifier.name));
-        found.push(Stated {
+        found.push(PropertyFunction {
             message: format!("classifier `{}` of {id} chooses the first case that holds", classifier.name),
             function: choice_function(contract, units, &name, classifier, &property),
             attributes: TokenStream::new(),
@@ -321,11 +321,11 @@ fn stated(contract: &Contract, units: &Units) -> Vec<Stated> {
             name,
         });
     }
-    // The case of an enumeration is inside by its type.
+    // The type of an enumeration guarantees that its case is valid.
     let enumerated = contract.quantities.iter().any(|quantity| !quantity.cases.is_empty());
     if !contract.quantities.is_empty() && !enumerated {
         let name = free("inputs_are_accepted_inside_their_domains_only".to_owned());
-        found.push(Stated {
+        found.push(PropertyFunction {
             message: format!("`evaluate` of {id} accepts exactly the inputs inside their domains"),
             function: domains_function(contract, &name),
             attributes: TokenStream::new(),
@@ -381,7 +381,7 @@ fn obligation_function(
     }
 }
 
-/// A classifier answers with the first case whose condition holds: no value is left out, and none has two.
+/// The property that a classifier chooses the first case whose condition holds.
 fn choice_function(
     contract: &Contract,
     units: &Units,
@@ -405,7 +405,7 @@ fn choice_function(
         arms.extend(quote!(#kind::#variant => #all,));
         before.extend(holds);
     }
-    let doc = docs(&[format!("The first case of `{}` that holds is the one chosen.", classifier.name)]);
+    let doc = docs(&[format!("`{}` chooses the first case that holds.", classifier.name)]);
     quote! {
         #doc
         pub fn #name<V: Values>(_values: &mut V) -> bool {
@@ -417,8 +417,8 @@ fn choice_function(
     }
 }
 
-/// The domains and requirements as the contract gives them. Whole numbers are told as `accepted` tells them: that this is
-/// right is a property of the conversion, which is proven once for all contracts.
+/// The property that `evaluate` enforces the domains and requirements. It tests for integers like `accepted`; that test
+/// is proven once for all contracts.
 fn domains_function(contract: &Contract, name: &str) -> TokenStream {
     let name = ident(name);
     let names: Vec<_> = contract.quantities.iter().map(|quantity| ident(&quantity.name)).collect();
@@ -442,7 +442,7 @@ fn domains_function(contract: &Contract, name: &str) -> TokenStream {
         quote!(&& (#condition))
     });
     quote! {
-        /// Inputs are accepted exactly where each lies in its domain and every requirement is met.
+        /// Inputs are accepted if and only if each lies in its domain and every requirement holds.
         pub fn #name<V: Values>(_values: &mut V) -> bool {
             #(#draws)*
             let inside = #(#inside)&&*;
@@ -452,20 +452,20 @@ fn domains_function(contract: &Contract, name: &str) -> TokenStream {
     }
 }
 
-/// `let name = ...;` for each value that may be anything.
+/// `let name = ...;` for each symbolic value.
 fn given(contract: &Contract, property: &Property) -> TokenStream {
     let values = property.values.iter().map(|value| bound(contract, &value.name, &drawn(value)));
     values.collect()
 }
 
-/// `let name = ...;` with the case of an enumeration where the quantity is one.
+/// `let name = ...;`, converted to the case if the quantity is an enumeration.
 fn bound(contract: &Contract, name: &str, value: &TokenStream) -> TokenStream {
     let named = contract.quantity(name).is_some_and(|index| !contract.quantities[index].cases.is_empty());
     let (kind, name) = (ident(&camel(name)), ident(name));
     if named { quote!(let #name = #kind::ALL[#value as usize];) } else { quote!(let #name = #value;) }
 }
 
-/// `let name = name(...);` for each equation and classifier to call, which are in `module`.
+/// `let name = name(...);` for each equation and classifier to call in `module`.
 fn calls(contract: &Contract, units: &Units, property: &Property, module: &TokenStream) -> TokenStream {
     let equations = property.equations.iter().map(|&index| {
         let equation = &contract.equations[index];
@@ -482,7 +482,7 @@ fn calls(contract: &Contract, units: &Units, property: &Property, module: &Token
     equations.chain(classifiers).collect()
 }
 
-/// A formula over local variables of the names that it uses.
+/// A translator for formulas over local variables.
 fn translator(formula: &Formula) -> Translator<'_> {
     fn local(name: &str) -> TokenStream {
         let name = ident(name);
@@ -491,7 +491,7 @@ fn translator(formula: &Formula) -> Translator<'_> {
     Translator { formula, name: &local, class: &local }
 }
 
-/// The arguments of a call: the values have the names of the operands.
+/// The arguments of a call, as local variables named after the operands.
 fn arguments(contract: &Contract, units: &Units, operands: &[(String, Operand)]) -> TokenStream {
     let values = operands.iter().map(|(name, operand)| {
         let name = ident(name);
@@ -500,7 +500,7 @@ fn arguments(contract: &Contract, units: &Units, operands: &[(String, Operand)])
     quote!(#(#values),*)
 }
 
-/// How a value is asked for.
+/// The expression that draws a value.
 fn drawn(value: &Value) -> TokenStream {
     let domain = &value.domain;
     if !domain.set.is_empty() {
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kani_plays_back_is_what_the_harness_drew() {
+    fn playback_reads_the_values_that_the_harness_drew() {
         let values = vec![
             value(false, Vec::new(), false),
             value(true, Vec::new(), false),
@@ -550,7 +550,7 @@ mod tests {
             1.5f64.to_le_bytes().to_vec(),
             (-7i64).to_le_bytes().to_vec(),
             1u64.to_le_bytes().to_vec(),
-            // 1.25, whose low bits a short value leaves out.
+            // 1.25, whose low bits a short value omits.
             (0x3ff4_0fffu32).to_le_bytes().to_vec(),
             vec![(-3i8).cast_unsigned()],
             vec![4],

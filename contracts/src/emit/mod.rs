@@ -1,5 +1,5 @@
-//! From a checked contract to other languages. Nothing here can fail, and nothing depends on hashing: the same
-//! contract gives the same text on every run.
+//! Code generation from a checked contract. It cannot fail and is deterministic: a contract yields identical text on
+//! every run.
 
 pub mod javascript;
 pub mod kani;

@@ -1,7 +1,7 @@
 //! The Rust module of a contract: const functions, profile constants, classifiers, inputs and outputs.
 //!
-//! The generated code needs only `::core`, allocates nothing and contains no unsafe block. Equations become
-//! functions of their direct operands; [`eval`](crate::eval) computes the same bits.
+//! The generated code depends only on `::core`, does not allocate and contains no unsafe code. Equations become
+//! functions of their direct operands, bit-identical to [`eval`](crate::eval).
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
@@ -15,11 +15,11 @@ use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 use crate::names::{camel, singular, variant};
 
-/// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
-/// the module of the contract.
+/// A module that was generated elsewhere and replaces that of a dependency: its name and its path, relative to the
+/// module of the contract.
 pub type Reused = (Ident, TokenStream);
 
-/// The contract's own items. `modules` is where those of its dependencies are.
+/// The contract's own items. `modules` is the path of the modules of its dependencies.
 fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> TokenStream {
     let taken = |origin: &Option<String>, items: &[Ident]| {
         let module = ident(&module_name(origin.as_ref()?));
@@ -57,9 +57,9 @@ fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> Token
     parts.into_iter().collect()
 }
 
-/// The items of the contract's module and the modules of all dependencies, without the `mod` around them. The types that
-/// all modules share are those of the module that is reused as `types`, else of the first that is; they are defined here if
-/// there is none.
+/// Returns the items of the contract's module and the modules of all dependencies, without the enclosing `mod`. Shared
+/// types come from the module that is reused as `types`, else from the first reused module; without reused modules they
+/// are defined here.
 pub fn items(contract: &Contract, reused: &[Reused]) -> TokenStream {
     items_in(contract, reused, &Units::Plain)
 }
@@ -85,13 +85,13 @@ fn items_in(contract: &Contract, reused: &[Reused], units: &Units) -> TokenStrea
     items
 }
 
-/// `pub mod name { ... }` around the items, with the attributes that keep a strict consumer quiet.
+/// Returns `pub mod name { ... }` with the items, and attributes that suppress lints of strict crates.
 pub fn module(contract: &Contract, visibility: &TokenStream, name: &Ident, reused: &[Reused]) -> TokenStream {
     enclose(contract, visibility, name, items(contract, reused))
 }
 
-/// The same with a type for each unit in place of f64. The modules of all dependencies are inside, since they share those
-/// types; only the types of `types` can be reused.
+/// Like [`module`], with a type for each unit instead of f64. Contains the modules of all dependencies, because they share
+/// these types; only `types` can be reused.
 pub fn typed_module(
     contract: &Contract,
     visibility: &TokenStream,
@@ -115,7 +115,7 @@ fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: T
     }
 }
 
-/// The module name that a contract has unless the caller chooses one: its id with `_` for `-`.
+/// The default module name of a contract: its id with `_` for `-`.
 pub fn module_name(id: &str) -> String {
     id.replace('-', "_")
 }
@@ -128,7 +128,7 @@ pub(super) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// `#[doc]` lines; paragraphs are separated by an empty line, empty ones are left out.
+/// `#[doc]` lines; paragraphs are separated by an empty line, and empty paragraphs are dropped.
 pub(super) fn docs(paragraphs: &[String]) -> TokenStream {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in paragraphs.iter().filter(|paragraph| !paragraph.trim().is_empty()) {
@@ -141,12 +141,12 @@ pub(super) fn docs(paragraphs: &[String]) -> TokenStream {
     quote! { #(#[doc = #lines])* }
 }
 
-/// Brackets in prose are not links.
+/// Escapes brackets, which would become links.
 fn prose(text: &str) -> String {
     text.replace('[', "\\[").replace(']', "\\]")
 }
 
-/// A finite number as a Rust literal that reads back as the same f64.
+/// A finite number as a Rust literal that parses to the same f64.
 pub(super) fn number(value: f64) -> TokenStream {
     let text = formula::number(value.abs());
     let text = if text.contains(['.', 'e']) { text } else { format!("{text}.0") };
@@ -165,7 +165,7 @@ fn about(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The private functions that the formulas of this contract need. No name of a contract begins with `_`.
+/// The private functions that this contract's formulas need. Names in contracts cannot begin with `_`.
 fn helpers(contract: &Contract) -> TokenStream {
     let equations = contract.equations.iter().filter(|equation| equation.origin.is_none());
     let classifiers = contract.classifiers.iter().filter(|classifier| classifier.origin.is_none());
@@ -213,7 +213,7 @@ fn helpers(contract: &Contract) -> TokenStream {
         helpers.extend(quote! {
             #[inline]
             const fn _truncate(x: f64) -> f64 {
-                // From 2^52 on every f64 is whole; the sign survives for -0.
+                // From 2^52, every f64 is an integer; the sign of -0 is kept.
                 if x.abs() < 4503599627370496.0 { (x as i64 as f64).copysign(x) } else { x }
             }
         });
@@ -256,14 +256,14 @@ fn helpers(contract: &Contract) -> TokenStream {
                 }
                 let fraction = x.to_bits() & 0xf_ffff_ffff_ffff;
                 let exponent = (x.to_bits() >> 52) as i32;
-                // x = whole * 2^(power - 1075), and whole has 53 bits.
+                // x = whole * 2^(power - 1075), where whole has 53 bits.
                 let (whole, power) = if exponent == 0 {
                     let shift = fraction.leading_zeros() - 11;
                     (fraction << shift, 1 - shift as i32)
                 } else {
                     (fraction | 1 << 52, exponent)
                 };
-                // Of an even power of two, and with 54 bits in the root: one more than it keeps.
+                // Make the power of two even and the root 54 bits wide, one more than the result has.
                 let shift = if power % 2 == 0 { 55 } else { 54 };
                 let square = (whole as u128) << shift;
                 let mut root = 0;
@@ -275,7 +275,7 @@ fn helpers(contract: &Contract) -> TokenStream {
                     }
                     bit >>= 1;
                 }
-                // The last bit is half of the one before; no root lies exactly there, so it alone decides.
+                // The extra bit decides the rounding, because no root lies exactly halfway.
                 let rounded = (root >> 1) as u64 + (root & 1) as u64;
                 let power = (power - 1075 - shift) / 2 + 1 + 1075;
                 f64::from_bits(((power as u64) << 52) + (rounded - (1 << 52)))
@@ -294,7 +294,7 @@ fn helpers(contract: &Contract) -> TokenStream {
         helpers.extend(quote! {
             const fn _pow(base: f64, exponent: f64) -> f64 {
                 let mut product = 1.0;
-                // A domain keeps the exponent from 0 to 65536; the cast keeps any other value from hanging.
+                // The domain limits the exponent to 0 to 65536; the cast bounds the loop for any other value.
                 let mut left = if exponent > 65536.0 { 65536 } else { exponent as u32 };
                 while left > 0 {
                     product *= base;
@@ -324,7 +324,7 @@ fn is_atom(formula: &Formula, id: NodeId) -> bool {
     matches!(formula.nodes[id].kind, Kind::Name(_) | Kind::Number { .. })
 }
 
-/// Rust's own precedence, so that only the parentheses that are needed are written.
+/// Precedence levels of Rust, used to omit redundant parentheses.
 mod level {
     pub const ANY: u8 = 0;
     pub const OR: u8 = 1;
@@ -336,7 +336,7 @@ mod level {
     pub const ATOM: u8 = 7;
 }
 
-/// Translates formulas; `name` says how a quantity or an equation is written, `class` how a classifier's result is.
+/// Translates formulas; `name` translates quantities and equations, `class` the results of classifiers.
 pub(super) struct Translator<'a> {
     pub formula: &'a Formula,
     pub name: &'a dyn Fn(&str) -> TokenStream,
@@ -349,7 +349,7 @@ impl Translator<'_> {
         self.part(self.formula.root)
     }
 
-    /// One node of the formula and all under it.
+    /// A node of the formula and its operands.
     pub fn part(&self, id: NodeId) -> TokenStream {
         self.node(id, level::ANY)
     }
@@ -386,7 +386,7 @@ impl Translator<'_> {
             Kind::If(c, a, b) => {
                 let (c, a, b) =
                     (self.node(*c, level::ANY), self.node(*a, level::ANY), self.node(*b, level::ANY));
-                // As a statement's first token an `if` would end the expression, so it never stands bare in one.
+                // At the start of a statement, an `if` would end the expression, so it is parenthesized.
                 (quote!(if #c { #a } else { #b }), level::ANY)
             }
             Kind::Is(name, variant, _) => {
@@ -399,7 +399,7 @@ impl Translator<'_> {
                 let terms = terms.map(|(index, term)| self.node(term, level(index)));
                 (quote!(#(#terms)+*), level::ADD)
             }
-            // The type checker keeps these out of everything that becomes a function.
+            // The type checker rejects these in everything that becomes a function.
             Kind::Quote(_) | Kind::Substitute(..) | Kind::Monotone { .. } => (quote!(), level::ATOM),
         }
     }
@@ -409,7 +409,7 @@ impl Translator<'_> {
             let (a, b) = (self.node(a, left), self.node(b, own + 1));
             (quote!(#a #symbol #b), own)
         };
-        // Comparisons do not chain in Rust either, so their left side is parenthesized too.
+        // Rust does not chain comparisons either, so the left side is parenthesized too.
         let compare = |symbol: TokenStream| infix(symbol, level::COMPARE, level::COMPARE + 1);
         match operator {
             Binary::Add => infix(quote!(+), level::ADD, level::ADD),
@@ -494,7 +494,7 @@ fn operand_kind(contract: &Contract, operand: Operand, units: &Units) -> TokenSt
     }
 }
 
-/// A value of an operand from an f64 of that name; an enumeration has its type already.
+/// Wraps an f64 variable with the operand's name; an enumeration already has its type.
 pub(super) fn operand_value(
     contract: &Contract,
     operand: Operand,
@@ -508,7 +508,7 @@ pub(super) fn operand_value(
     }
 }
 
-/// The type of a quantity whose values have names.
+/// The enum of an enumeration.
 fn named(contract: &Contract, quantity: &Quantity) -> TokenStream {
     let kind = ident(&camel(&quantity.name));
     let case =
@@ -520,7 +520,7 @@ fn named(contract: &Contract, quantity: &Quantity) -> TokenStream {
     quote! {
         #enumeration
         impl #kind {
-            /// The case of this number, from 0 in the order of the contract.
+            /// The case with this number, counted from 0 in the order of the contract.
             pub const fn from_number(number: f64) -> ::core::option::Option<Self> {
                 let mut i = 0;
                 while i < Self::ALL.len() {
@@ -545,7 +545,7 @@ fn unit_of(contract: &Contract, operand: Operand) -> (&str, Option<&Domain>) {
     }
 }
 
-/// One line for each operand: its unit, and its domain or that it is an equation.
+/// One line per operand: its unit, and its domain or its equation.
 fn operand_docs(contract: &Contract, operands: &[(String, Operand)]) -> String {
     let line = |(name, operand): &(String, Operand)| {
         let (unit, domain) = unit_of(contract, *operand);
@@ -583,14 +583,14 @@ fn equation(contract: &Contract, equation: &Equation, units: &Units) -> TokenStr
     };
     if let Some(measured) = &equation.bounds {
         let (check, value) = (ident(&format!("{measured}_within")), ident(measured));
-        // An operand of the right side may have the measured value's name.
+        // An operand of the right side may have the name of the measured value.
         let rest = parameters.iter().zip(&kinds).filter(|(parameter, _)| **parameter != value);
         let (rest, rest_kinds): (Vec<&Ident>, Vec<&TokenStream>) = rest.unzip();
         let (measured_value, ceiling) =
             (units.bare(quote!(#value)), units.bare(quote!(#name(#(#parameters),*))));
         let doc = docs(&[
-            format!("Whether a measured `{measured}` is possible: `{measured} <= {formula}`."),
-            "False means that the measurement, or an input of the ceiling, is wrong.".into(),
+            format!("True if a measured `{measured}` is possible: `{measured} <= {formula}`."),
+            "If false, the measurement or an input of the ceiling is wrong.".into(),
             format!("From `{}`, `equations.{}`.", file(contract), equation.name),
         ]);
         tokens.extend(quote! {
@@ -609,7 +609,7 @@ fn bare_name(name: &str) -> TokenStream {
     quote!(#name)
 }
 
-/// An enum whose cases have names: their list, the way to the name and the way back; `error` is where `UnknownName` is.
+/// An enum with its list of cases and conversions to and from their names; `error` is the path of `UnknownName`.
 fn enumeration(doc: &TokenStream, kind: &Ident, cases: &[Case], error: &TokenStream) -> TokenStream {
     let variants: Vec<Ident> = cases.iter().map(|case| ident(&case.variant)).collect();
     let docs = cases.iter().map(|case| &case.doc);
@@ -708,7 +708,7 @@ fn quantity_docs(quantity: &Quantity) -> TokenStream {
     docs(&[prose(&quantity.doc), what])
 }
 
-/// The condition that a value lies in a domain. NaN and infinities never do.
+/// The condition that a value lies in a domain; false for NaN and infinities.
 fn within(domain: &Domain, value: &TokenStream) -> TokenStream {
     if !domain.set.is_empty() {
         let members = domain.set.iter().map(|member| number(*member));
@@ -716,7 +716,7 @@ fn within(domain: &Domain, value: &TokenStream) -> TokenStream {
     }
     let (low, high) = (number(domain.low), number(domain.high));
     let range = quote!(#value >= #low && #value <= #high);
-    // Whole numbers of a domain fit in an i64; Kani has no exact remainder.
+    // Integers of a domain fit in an i64; Kani has no exact remainder.
     if domain.integer { quote!((#range && #value as i64 as f64 == #value)) } else { quote!((#range)) }
 }
 
@@ -807,8 +807,8 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
         }
     } else {
         quote! {
-            /// One value for each of [`NAMES`](Self::NAMES), for an enumeration the number of a case, from 0; none if there is
-            /// no such case.
+            /// One value for each of [`NAMES`](Self::NAMES). For an enumeration, it is the number of a case, from 0; none if
+            /// the case does not exist.
             pub const fn from_array(values: [f64; #count]) -> ::core::option::Option<Self> {
                 ::core::option::Option::Some(#whole)
             }
@@ -830,7 +830,7 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
             }
         });
         let names = bound.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
-        let doc = format!(" The same inputs with {names} of this profile.");
+        let doc = format!(" These inputs with {names} of this profile.");
         let rest = if bound.len() < contract.quantities.len() { quote!(, ..self) } else { quote!() };
         Some(quote! {
             #[doc = #doc]
@@ -846,17 +846,17 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
             #(#field_docs pub #names: #kinds,)*
         }
         impl Inputs {
-            /// The quantities without a default, in the order of the contract; the others have their default.
+            /// Creates inputs from the quantities without a default, in the order of the contract; the others have their default.
             pub const fn new(#(#required: #required_kinds),*) -> Self {
                 Inputs { #(#initial),* }
             }
             /// The names of the quantities, in the order of the contract.
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
-            /// The unit of each, as the contract writes it.
+            /// Their units, as the contract writes them.
             pub const UNITS: [&'static str; #count] = [#(#unit_texts),*];
-            /// What each of [`NAMES`](Self::NAMES) is.
+            /// The descriptions of [`NAMES`](Self::NAMES).
             pub const QUANTITIES: [Quantity; #count] = [#(#described),*];
-            /// The relations that every point meets, as the contract writes them.
+            /// The relations that must hold between inputs, as the contract writes them.
             pub const REQUIRES: [&'static str; #requirements] = [#(#requires),*];
             #from_array
             /// One value for each of [`NAMES`](Self::NAMES).
@@ -864,11 +864,11 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
                 [#(#bare),*]
             }
             #(#profiles)*
-            /// Whether every value lies in its domain and every requirement is met.
+            /// True if every value lies in its domain and every requirement holds.
             pub const fn accepted(&self) -> bool {
                 #accepted
             }
-            /// Checks every domain and every requirement, then computes every equation and class.
+            /// Checks all domains and requirements, then computes all equations and classifiers.
             pub const fn evaluate(self) -> ::core::result::Result<Outputs, OutOfDomain> {
                 #check
                 #(#equations)*
@@ -889,7 +889,7 @@ fn class_of_self(name: &str) -> TokenStream {
 /// A quantity as data.
 fn description(quantity: &Quantity) -> TokenStream {
     let Quantity { name, unit_text, domain, doc, .. } = quantity;
-    // An enumeration's numbers are those of its cases.
+    // The numbers of an enumeration are those of its cases.
     let default = match quantity.default {
         Some(value) => {
             let value = number(value);
@@ -905,13 +905,14 @@ fn description(quantity: &Quantity) -> TokenStream {
     quote!(Quantity { name: #name, unit: #unit_text, domain: #domain, default: #default, doc: #doc })
 }
 
-/// How many values an error keeps: it must stay small to be returned.
-const KEPT: usize = 8;
+/// Maximum number of values in an error, which must stay small to be returned by value.
+const MAX_ERROR_VALUES: usize = 8;
 
-/// The error of `evaluate`, and the slow way that finds out all that is wrong.
+/// The error of `evaluate`, and the slow path that collects all violations.
 fn out_of_domain(quantities: usize, met: &[TokenStream]) -> TokenStream {
     let [words, kept, count, requirements] =
-        [quantities.div_ceil(64), quantities.min(KEPT), quantities, met.len()].map(Literal::usize_unsuffixed);
+        [quantities.div_ceil(64), quantities.min(MAX_ERROR_VALUES), quantities, met.len()]
+            .map(Literal::usize_unsuffixed);
     quote! {
         impl Inputs {
             #[cold]
@@ -931,7 +932,7 @@ fn out_of_domain(quantities: usize, met: &[TokenStream]) -> TokenStream {
                 OutOfDomain { outside, values, unmet: [#(count == 0 && !(#met)),*] }
             }
         }
-        /// Why inputs are refused: all values outside their domains; where there is none, all requirements that are not met.
+        /// The error for rejected inputs: all values outside their domains or, if there are none, all violated requirements.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct OutOfDomain {
             outside: [u64; #words],
@@ -939,14 +940,14 @@ fn out_of_domain(quantities: usize, met: &[TokenStream]) -> TokenStream {
             unmet: [bool; #requirements],
         }
         impl OutOfDomain {
-            /// The quantities whose values are outside their domains, in the order of the contract, with the values of
-            /// the first ones.
+            /// The quantities whose values are outside their domains, in the order of the contract. Only the first ones have
+            /// their values.
             pub fn outside(&self) -> impl ::core::iter::Iterator<Item = (&'static Quantity, ::core::option::Option<f64>)> + '_ {
                 const QUANTITIES: &[Quantity] = &Inputs::QUANTITIES;
                 let found = QUANTITIES.iter().enumerate().filter(|(i, _)| self.outside[i / 64] >> (i % 64) & 1 == 1);
                 found.enumerate().map(|(at, (_, quantity))| (quantity, self.values.get(at).copied()))
             }
-            /// The requirements that are not met, as the contract writes them.
+            /// The violated requirements, as the contract writes them.
             pub fn unmet(&self) -> impl ::core::iter::Iterator<Item = &'static str> + '_ {
                 Inputs::REQUIRES.into_iter().zip(self.unmet).filter(|(_, unmet)| *unmet).map(|(text, _)| text)
             }
@@ -963,7 +964,7 @@ fn out_of_domain(quantities: usize, met: &[TokenStream]) -> TokenStream {
                     between = "; ";
                 }
                 for text in self.unmet() {
-                    ::core::write!(f, "{between}the requirement {text} is not met")?;
+                    ::core::write!(f, "{between}the inputs violate the requirement {text}")?;
                     between = "; ";
                 }
                 ::core::result::Result::Ok(())
@@ -998,7 +999,7 @@ fn outputs(contract: &Contract, units: &Units) -> TokenStream {
         quote!(#doc pub #name: #kind,)
     });
     quote! {
-        /// Everything the contract computes.
+        /// All results of the contract.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Outputs {
             #(#equations)*
@@ -1007,7 +1008,7 @@ fn outputs(contract: &Contract, units: &Units) -> TokenStream {
         impl Outputs {
             /// The names of the equations, in the order of the contract.
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
-            /// The unit of each, as the contract writes it.
+            /// Their units, as the contract writes them.
             pub const UNITS: [&'static str; #count] = [#(#unit_texts),*];
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn to_array(&self) -> [f64; #count] {
@@ -1079,12 +1080,12 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
             pub struct #kind {
                 /// The name in the contract.
                 pub name: &'static str,
-                /// What it is.
+                /// The documentation; empty for none.
                 pub doc: &'static str,
                 #(#fields)*
-                /// Where the figures come from.
+                /// The source of the figures.
                 pub source: &'static str,
-                /// The day they were taken.
+                /// The day the figures were taken.
                 pub as_of: &'static str,
             }
             #(#words)*
@@ -1092,7 +1093,7 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
             #(#entries)*
             /// All entries, in the order of the contract.
             pub const ALL: &[#kind] = &[#(#constants),*];
-            /// The entry of this name.
+            /// The entry with this name.
             pub const fn by_name(name: &str) -> ::core::option::Option<&'static #kind> {
                 let wanted = name.as_bytes();
                 let mut i = 0;
@@ -1232,7 +1233,7 @@ fn table_access(table: &Table, kind: &Ident, units: &Units) -> TokenStream {
     }
 }
 
-/// The case that a text of `one_of` is; none for a free text.
+/// The case of a text in `one_of`; none for a free text.
 fn word(field: &Field, text: &str) -> Option<TokenStream> {
     let FieldKind::Text { one_of } = &field.kind else { return None };
     let (above, case) = (field.quantity.map(|_| quote!(super::)), case_path(&field.name, text));
@@ -1294,7 +1295,7 @@ fn obligations(contract: &Contract) -> TokenStream {
         let verdict = match obligation.verdict {
             Verdict::Proven => quote!(Proven),
             Verdict::Tested => quote!(Tested),
-            // A contract with a refuted or vacuous obligation does not compile; nothing decides the others.
+            // A contract with a refuted or vacuous obligation does not compile; the others are not decided.
             Verdict::Refuted | Verdict::Vacuous | Verdict::Informal | Verdict::Unknown | Verdict::NotRun => {
                 quote!(NotRun)
             }
@@ -1302,7 +1303,7 @@ fn obligations(contract: &Contract) -> TokenStream {
         quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::#verdict })
     });
     quote! {
-        /// Every obligation of the contract and what is known of it.
+        /// The obligations of the contract and their verdicts.
         pub const OBLIGATIONS: &[Obligation] = &[#(#entries),*];
     }
 }

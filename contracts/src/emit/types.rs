@@ -1,37 +1,37 @@
-//! The types that all generated modules share: what a contract, a quantity, an obligation and a recommendation are. They are
-//! defined once, in the outermost module of a call of the macro, and taken from there by all others.
+//! The types that all generated modules share. They are defined once, in the outermost module of a macro call, and
+//! re-exported by all others.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::rust::ident;
 
-/// The name under which the macro is told where they are.
+/// The name of the macro argument with their path.
 pub const KEY: &str = "types";
 
-/// Their names.
+/// The names of the types.
 pub const NAMES: [&str; 8] =
     ["Contract", "Domain", "Obligation", "Priority", "Quantity", "Recommendation", "UnknownName", "Verdict"];
 
-/// The types of the module with this path.
+/// Re-exports of the types in the module with this path.
 pub(super) fn taken(path: &TokenStream) -> TokenStream {
     let names: Vec<Ident> = NAMES.iter().map(|name| ident(name)).collect();
     quote!(#[doc(inline)] pub use #path::{#(#names),*};)
 }
 
-/// The types themselves.
+/// The definitions of the types.
 pub(super) fn defined() -> TokenStream {
     quote! {
         #[cfg(any(all(target_arch = "x86", not(target_feature = "sse2")), target_arch = "m68k"))]
-        ::core::compile_error!("f64 is not IEEE-754 double precision on this target, and nothing proven of the contract holds: build for one with SSE2");
-        /// What a contract says of itself.
+        ::core::compile_error!("f64 is not IEEE 754 double precision on this target, so the proofs of the contract do not hold; build for a target with SSE2");
+        /// The metadata of a contract.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Contract {
             /// The name.
             pub id: &'static str,
             /// The semantic version.
             pub version: &'static str,
-            /// What it models.
+            /// A description of the model.
             pub description: &'static str,
             /// SHA-256 of the file.
             pub sha256: &'static str,
@@ -43,14 +43,14 @@ pub(super) fn defined() -> TokenStream {
             pub name: &'static str,
             /// The unit as the contract writes it.
             pub unit: &'static str,
-            /// The values it may take.
+            /// The allowed values.
             pub domain: Domain,
-            /// The value when none is given.
+            /// The default value.
             pub default: ::core::option::Option<f64>,
-            /// What it is.
+            /// The documentation; empty for none.
             pub doc: &'static str,
         }
-        /// The values that a quantity may take.
+        /// The allowed values of a quantity.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Domain {
             /// As the contract writes it.
@@ -59,13 +59,13 @@ pub(super) fn defined() -> TokenStream {
             pub low: f64,
             /// The largest value.
             pub high: f64,
-            /// Whole numbers only.
+            /// Whether only integers are allowed.
             pub integer: bool,
             /// The only values, in ascending order; empty for an interval.
             pub members: &'static [f64],
         }
         impl Domain {
-            /// Whether the value is allowed; NaN and infinities never are.
+            /// True if the value is allowed; false for NaN and infinities.
             pub const fn contains(&self, value: f64) -> bool {
                 let mut member = self.members.is_empty();
                 let mut i = 0;
@@ -76,10 +76,10 @@ pub(super) fn defined() -> TokenStream {
                 member && self.low <= value && value <= self.high && (!self.integer || value % 1.0 == 0.0)
             }
         }
-        /// A text that names no case.
+        /// The error for a text that is not the name of a case.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct UnknownName {
-            /// The names that there are.
+            /// The valid names.
             pub allowed: &'static [&'static str],
         }
         impl ::core::fmt::Display for UnknownName {
@@ -94,37 +94,37 @@ pub(super) fn defined() -> TokenStream {
             }
         }
         impl ::core::error::Error for UnknownName {}
-        /// How urgent a recommendation is.
+        /// Urgency of a recommendation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Priority {
-            /// Do it first.
+            /// High urgency.
             High,
-            /// Do it next.
+            /// Medium urgency.
             Medium,
-            /// Do it when there is time.
+            /// Low urgency.
             Low,
         }
-        /// An advice.
+        /// Advice for the inputs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Recommendation {
             /// The name in the contract.
             pub name: &'static str,
-            /// How urgent it is.
+            /// Its urgency.
             pub priority: Priority,
-            /// What to do.
+            /// The advice.
             pub text: &'static str,
         }
-        /// What is known of an obligation.
+        /// Verdict of an obligation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Verdict {
-            /// True for all values of the domains: an independent checker accepted the proof.
+            /// True at every point of the domains: an independent checker accepted the proof.
             Proven,
-            /// No counterexample among the points tried; the contract asks for no more.
+            /// No counterexample among the points tried; the contract accepts tests.
             Tested,
-            /// Nothing has tried to decide it.
+            /// Not decided.
             NotRun,
         }
-        /// Something that must hold over all values of the domains.
+        /// A claim about all values of the domains.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Obligation {
             /// The name in the contract.
@@ -133,9 +133,9 @@ pub(super) fn defined() -> TokenStream {
             pub kind: &'static str,
             /// The claim.
             pub formal: &'static str,
-            /// What it means.
+            /// The documentation; empty for none.
             pub doc: &'static str,
-            /// What is known of it.
+            /// The verdict.
             pub verdict: Verdict,
         }
     }

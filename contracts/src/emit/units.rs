@@ -1,5 +1,5 @@
-//! What a number of the generated Rust is: a plain f64, or with the macro's `typed` a newtype of its unit, so that a value
-//! of another unit or scale does not compile. A newtype costs nothing: it is the f64, with `repr(transparent)`.
+//! Number types of the generated Rust: f64 or, with `typed`, a newtype for each unit, so that a value in another unit or
+//! scale does not compile. The newtypes are `repr(transparent)` and have no runtime cost.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use super::rust::{docs, ident};
 use crate::contract::{Contract, FieldKind};
 use crate::unit::Unit;
 
-/// How numbers are written.
+/// The representation of numbers.
 pub(super) enum Units {
     /// As f64.
     Plain,
-    /// As newtypes in the module `units`: for each unit its name and its text.
+    /// As newtypes in the module `units`, with the name and the text of each unit.
     Typed(BTreeMap<Unit, (String, String)>),
 }
 
 impl Units {
-    /// A newtype for each unit of the contract and of those it depends on. The first text of a unit names it.
+    /// Newtypes for the units of the contract and its dependencies, named after the first text of each unit.
     pub fn typed(contract: &Contract) -> Units {
         let mut names: BTreeMap<Unit, (String, String)> = BTreeMap::new();
         let mut add = |unit: Unit, text: &str| {
             if !names.contains_key(&unit) {
                 let taken = |name: &String| names.values().any(|(known, _)| known == name);
-                // GB and Gb differ by their case alone.
+                // GB and Gb differ only in case.
                 let spelled = [name(text, true), name(text, false)].into_iter();
                 let numbered = (2..).map(|count| format!("{}{count}", name(text, false)));
                 let free = spelled.chain(numbered).find(|name| !taken(name)).unwrap_or_default();
@@ -57,12 +57,12 @@ impl Units {
         self.name(unit).map_or(quote!(f64), |name| quote!(units::#name))
     }
 
-    /// An f64 as a number of this unit.
+    /// Wraps an f64 expression in the type of this unit.
     pub fn wrap(&self, unit: Unit, value: TokenStream) -> TokenStream {
         self.name(unit).map_or(value.clone(), |name| quote!(units::#name(#value)))
     }
 
-    /// A number as an f64.
+    /// Converts a number to an f64.
     pub fn bare(&self, value: TokenStream) -> TokenStream {
         match self {
             Units::Plain => value,
@@ -70,7 +70,7 @@ impl Units {
         }
     }
 
-    /// The way to the newtypes from a module under the one that has them.
+    /// The import of the newtypes in a nested module.
     pub fn import(&self) -> TokenStream {
         match self {
             Units::Plain => TokenStream::new(),
@@ -80,7 +80,7 @@ impl Units {
         }
     }
 
-    /// The newtypes.
+    /// The module of the newtypes.
     pub fn module(&self) -> TokenStream {
         let Units::Typed(names) = self else { return TokenStream::new() };
         let mut sorted: Vec<&(String, String)> = names.values().collect();
@@ -120,7 +120,7 @@ impl Units {
     }
 }
 
-/// The Rust name of a unit: `GB/s` is `GbPerS`; `fold` makes everything but the first character of a word lower case.
+/// The Rust name of a unit, such as `GbPerS` for `GB/s`; `fold` lowers all but the first character of a word.
 fn name(text: &str, fold: bool) -> String {
     let mut out = String::new();
     let mut start = true;
@@ -137,7 +137,7 @@ fn name(text: &str, fold: bool) -> String {
         }
         start = !character.is_alphanumeric();
     }
-    // `1/s` is per second, and a plain number is one.
+    // `1/s` is `PerS`, and `1` is `One`.
     match out.strip_prefix('1') {
         Some("") => "One".to_owned(),
         Some(rest) if rest.starts_with("Per") => rest.to_owned(),
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_has_a_name_of_its_own() {
+    fn units_have_distinct_names() {
         for (text, folded, exact) in [
             ("GB/s", "GbPerS", "GBPerS"),
             ("token/s", "TokenPerS", "TokenPerS"),

@@ -1,33 +1,33 @@
-//! From checked syntax trees to the graph.
+//! Lowering of checked syntax trees to the graph.
 
 use std::collections::BTreeMap;
 
 use crate::formula::{Binary, Formula, Function, Kind};
 use crate::graph::{Graph, Id, Op};
 
-/// What the names of a formula are in the graph.
+/// Lowers formulas with the given nodes for their names.
 pub struct Lowering<'a> {
-    /// The graph that grows.
+    /// The graph to extend.
     pub graph: &'a mut Graph,
-    /// Quantities and equations.
+    /// The nodes of quantities and equations.
     pub values: &'a BTreeMap<String, Id>,
-    /// For each classifier and each enumeration, its variants and the nodes that tell whether they are chosen.
+    /// For each classifier and enumeration, its variants and the condition nodes that are true if they are chosen.
     pub classes: &'a BTreeMap<String, Vec<(String, Id)>>,
     /// The position of each quantity.
     pub quantities: &'a BTreeMap<String, usize>,
-    /// Collects what stands in for quantities, for each substitution.
+    /// Collects the substituted values.
     pub substituted: Vec<Vec<(usize, Id)>>,
 }
 
 impl Lowering<'_> {
-    /// The node of the whole formula; of the number in it for a direction.
+    /// The node of the whole formula; for a direction, the node of its value.
     pub fn lower(&mut self, formula: &Formula) -> Id {
         self.lower_all(formula)[formula.root]
     }
 
     /// One graph node for each node of the formula.
     pub fn lower_all(&mut self, formula: &Formula) -> Vec<Id> {
-        // The names of cases that stand in for enumerations, and their numbers.
+        // Case names in substitutions and their numbers.
         let mut cases: BTreeMap<usize, usize> = BTreeMap::new();
         for node in &formula.nodes {
             let Kind::Substitute(_, replaced) = &node.kind else { continue };
@@ -49,7 +49,7 @@ impl Lowering<'_> {
         ids
     }
 
-    /// The graph node of one node of a formula; `ids` has those of its operands in their places.
+    /// The graph node of one formula node; `ids` has the graph nodes of its operands at their indices.
     pub fn node(&mut self, kind: &Kind, ids: &[Id]) -> Id {
         match kind {
             Kind::Number { value, .. } => self.graph.number(*value),
@@ -57,7 +57,7 @@ impl Lowering<'_> {
                 Some(id) => *id,
                 None => self.graph.number(f64::NAN),
             },
-            // Rules of profile tables are the only place for texts, and are not lowered.
+            // Texts occur only in rules of profile tables, which are not lowered.
             Kind::Quote(_) => self.graph.number(f64::NAN),
             Kind::Negate(a) => self.graph.add(Op::Neg(ids[*a])),
             Kind::Not(a) => self.graph.add(Op::Not(ids[*a])),
@@ -114,7 +114,7 @@ impl Lowering<'_> {
         self.graph.add(op)
     }
 
-    /// `a <= b within t` is `a <= b + abs(b) * t`; `a == b within t` is that in both directions.
+    /// `a <= b within t` is `a <= b + abs(b) * t`; `a == b within t` is both directions of it.
     fn within(&mut self, operator: Binary, a: Id, b: Id, tolerance: f64) -> Id {
         let mut at_most = |a: Id, b: Id| {
             let (tolerance, size) = (self.graph.number(tolerance), self.graph.add(Op::Abs(b)));
@@ -125,7 +125,7 @@ impl Lowering<'_> {
         match operator {
             Binary::LessEqual => at_most(a, b),
             Binary::GreaterEqual => at_most(b, a),
-            // The parser lets only `==` in beside these.
+            // The parser accepts only `==` besides these.
             _ => {
                 let (there, back) = (at_most(a, b), at_most(b, a));
                 self.graph.add(Op::And(there, back))
@@ -154,7 +154,7 @@ impl Lowering<'_> {
                 self.graph.add(Op::Sub(a, multiple))
             }
             Function::Finite => self.graph.add(Op::Finite(ids[arguments[0]])),
-            // Rules of profile tables are the only place for `given`, and are not lowered.
+            // `given` occurs only in rules of profile tables, which are not lowered.
             Function::Given => self.graph.add(Op::Bool(true)),
         }
     }

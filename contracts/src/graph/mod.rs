@@ -1,15 +1,15 @@
 //! The meaning of a contract: one directed acyclic graph of f64 operations over the quantities.
 //!
-//! Equal operations on equal operands are one node, operands stand before their users, and nothing is ever
-//! simplified: a node's value is exactly what the generated Rust computes. Evaluation, proofs and SMT-LIB all
-//! read this graph, so a chain of sixty doublings stays sixty nodes.
+//! Equal operations on equal operands share one node, operands precede their users, and nothing is
+//! simplified: a node's value is exactly the result of the generated Rust. Evaluation, proofs and SMT-LIB all
+//! use this graph, so a chain of sixty doublings stays sixty nodes.
 
 pub mod build;
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The largest exponent of `pow`, and so the most multiplications one evaluation does.
+/// Maximum exponent of `pow`, and so the maximum number of multiplications per evaluation.
 pub const MAX_POW: f64 = 65536.0;
 
 /// A node of the graph.
@@ -26,7 +26,7 @@ impl Id {
 /// A map from nodes, or from tuples of nodes.
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
-/// Multiplies and rotates: enough for numbers that are dense and that no input can choose.
+/// A multiply-and-rotate hash, sufficient for dense numbers that input cannot control.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
@@ -53,7 +53,7 @@ impl Hasher for IdHasher {
 /// One operation. Numbers are f64, conditions are truth values; the two never mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A number, as its bits, so that equal means identical.
+    /// A number as its bits, so that equality is identity.
     Number(u64),
     /// A quantity, by its position in the contract.
     Quantity(usize),
@@ -71,15 +71,15 @@ pub enum Op {
     Min(Id, Id),
     /// `if a > b { a } else { b }`
     Max(Id, Id),
-    /// The largest whole number that is not greater.
+    /// The largest integer that is not greater.
     Floor(Id),
-    /// The smallest whole number that is not smaller.
+    /// The smallest integer that is not smaller.
     Ceil(Id),
-    /// The square root, correctly rounded; NaN of what is below 0.
+    /// The square root, correctly rounded; NaN for negative values.
     Sqrt(Id),
-    /// Without the sign.
+    /// The absolute value.
     Abs(Id),
-    /// `a` multiplied `b` times, from 1, `b` a whole number: `((1 * a) * a) * ...`
+    /// `((1 * a) * a) * ...` with `b` factors `a`; `b` is an integer.
     Pow(Id, Id),
     /// `if c { a } else { b }`, numbers.
     If(Id, Id, Id),
@@ -99,12 +99,12 @@ pub enum Op {
     Not(Id),
     /// `a == b`, truth values.
     Iff(Id, Id),
-    /// Neither infinite nor NaN.
+    /// True if the value is neither infinite nor NaN.
     Finite(Id),
 }
 
 impl Op {
-    /// Whether it is a truth value, not a number.
+    /// True if the result is a truth value, not a number.
     pub fn is_truth(self) -> bool {
         use Op::{And, Bool, Equal, Finite, Iff, Less, LessEqual, Not, Or};
         matches!(
@@ -142,7 +142,7 @@ impl Op {
         [a, b, c].into_iter().flatten()
     }
 
-    /// The same operation with each operand replaced.
+    /// Replaces each operand.
     pub fn map(self, mut to: impl FnMut(Id) -> Id) -> Op {
         match self {
             Op::Number(_) | Op::Quantity(_) | Op::Bool(_) => self,
@@ -179,7 +179,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The node of an operation, made if it is new.
+    /// Returns the node of an operation and adds it if it is new.
     pub fn add(&mut self, op: Op) -> Id {
         *self.known.entry(op).or_insert_with(|| {
             self.ops.push(op);
@@ -192,7 +192,7 @@ impl Graph {
         self.add(Op::Number(value.to_bits()))
     }
 
-    /// For each name the node that tells whether an enumeration has this value.
+    /// For each case name, the condition node that is true if the enumeration has this value.
     pub fn cases(&mut self, quantity: Id, names: &[String]) -> Vec<(String, Id)> {
         let mut case = |(index, name): (usize, &String)| {
             let number = self.number(index as f64);
@@ -230,7 +230,7 @@ impl Graph {
         }
     }
 
-    /// Every node that `roots` stand on, themselves included, in evaluation order.
+    /// Every node that `roots` depend on, including themselves, in evaluation order.
     pub fn reachable(&self, roots: &[Id]) -> Vec<Id> {
         let mut seen = vec![false; self.ops.len()];
         let mut pending = roots.to_vec();
@@ -242,9 +242,9 @@ impl Graph {
         (0..self.ops.len()).filter(|&i| seen[i]).map(|i| Id(i as u32)).collect()
     }
 
-    /// The nodes under `roots`, themselves included, operands first; none if there are more than `most`.
+    /// The nodes that `roots` depend on, including themselves, operands first; none if there are more than `limit`.
     ///
-    /// Takes time in the size of the answer, not of the graph.
+    /// Takes time proportional to the result, not to the graph.
     pub fn cone(&self, roots: &[Id], most: usize) -> Option<Vec<Id>> {
         let mut seen: BTreeSet<Id> = roots.iter().copied().collect();
         let mut pending = roots.to_vec();
@@ -261,7 +261,7 @@ impl Graph {
         Some(seen.into_iter().collect())
     }
 
-    /// `root` with quantities replaced; what does not depend on them is shared.
+    /// `root` with quantities replaced; nodes that do not depend on them are shared.
     pub fn substitute(&mut self, root: Id, by: &[(usize, Id)]) -> Id {
         let mut image: HashMap<Id, Id> = HashMap::new();
         for id in self.reachable(&[root]) {

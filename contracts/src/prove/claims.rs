@@ -1,4 +1,4 @@
-//! Claims with a known answer: for each rule true ones that it proves, and false ones that must be refuted.
+//! Claims with known verdicts: for each rule true claims that it proves, and false claims that must be refuted.
 
 use super::Proof;
 use crate::certify::{self, certify};
@@ -6,12 +6,12 @@ use crate::contract::{Contract, Verdict};
 use crate::report::Severity;
 use crate::source::Source;
 
-/// Proves one claim about a small model of an accelerator.
+/// Checks one claim about a small model of an accelerator.
 fn judge(kind: &str, formal: &str) -> Proof {
     certify::judge(&model(kind, formal)).remove(0)
 }
 
-/// The steps of its proof, as people read them.
+/// The printed steps of its proof.
 fn trace(kind: &str, formal: &str) -> Vec<String> {
     let contract = model(kind, formal);
     certify::trace(&contract, &certify(&contract), "claim")
@@ -97,28 +97,28 @@ const TRUE: &[(&str, &str)] = &[
     ("invariant", "(if rows < columns then columns - rows else rows - columns) >= 0"),
 ];
 
-/// Each looks true; the comment is the reason why it is not, in f64.
+/// Claims that look true; the comments explain why they are false in f64.
 const FALSE: &[(&str, &str)] = &[
-    // Rounding: neighbouring inputs give the same ceiling, so it does not fall strictly.
+    // Rounding: neighboring inputs yield equal ceilings, so the ceiling does not decrease strictly.
     ("scaling", "bw_ceiling(bandwidth: bandwidth * 1.0000000000000002) > bw_ceiling"),
-    // ridge = peak / bandwidth is rounded, and multiplying back need not reach the peak.
+    // ridge = peak / bandwidth is rounded, so multiplying back may stay below the peak.
     ("invariant", "ai >= ridge implies ai * bandwidth >= peak"),
     // Division by three is rounded; only powers of two are exact.
     ("scaling", "bw_ceiling(params: 3 * params) == bw_ceiling / 3"),
-    // Positivity without a domain.
+    // The sign of a quantity without a domain.
     ("bound", "x > 0"),
     // Overflow.
     ("finiteness", "finite(x * x)"),
     ("scaling", "cells(rows: 2 * rows) == 3 * cells"),
-    // Half a step, plus the roundings of the quotient and of the product.
+    // Half an ulp, plus the roundings of the quotient and of the product.
     ("bound", "max(y - restored, restored - y) <= d / 2"),
     // A wrong direction.
     ("monotonicity", "bw_ceiling increasing in params"),
-    // A product's direction hangs on the other factor's sign.
+    // The direction of a product depends on the sign of the other factor.
     ("monotonicity", "(x * y) increasing in y"),
-    // One is subtracted from a sum that was rounded.
+    // One is subtracted from a rounded sum.
     ("bound", "share + gain - 1 >= share"),
-    // The share may be so small that both are equal.
+    // The share may be too small to change the sum.
     ("invariant", "gain + share > gain"),
     ("invariant", "x + 1 > x"),
     ("bound", "attainable < peak"),
@@ -127,7 +127,7 @@ const FALSE: &[(&str, &str)] = &[
     ("bound", "bw_ceiling * bytes <= bandwidth * 1e9 [B/GB]"),
     ("bound", "bytes / gain < bytes"),
     ("invariant", "rows <= columns implies rows / columns < 1"),
-    // Not the same in f64 once the products exceed 2^53.
+    // The products are rounded if they exceed 2^53.
     ("invariant", "params * (rows + columns) == params * rows + params * columns"),
     ("scaling", "level(y: 2 * y) == 2 * level"),
     ("invariant", "x - y <= 0 implies x < y"),
@@ -171,7 +171,7 @@ fn a_trace_reads_like_an_argument() {
 }
 
 #[test]
-fn an_open_direction_is_named_with_those_of_its_operands() {
+fn an_unknown_direction_is_reported_with_those_of_its_operands() {
     let quantities = "  s: {unit: '1', domain: '[0, 1]'}\n  n: {unit: '1', domain: 'integer [1, 65536]'}\n";
     let equations = "  speedup: {formula: '1 / (s + (1 - s) / n)', unit: '1'}\n";
     let obligations = "  - {id: claim, type: monotonicity, formal: 'speedup decreasing in s within 1e-12'}\n";
@@ -186,7 +186,7 @@ fn an_open_direction_is_named_with_those_of_its_operands() {
 
 #[test]
 fn a_quotient_that_may_be_infinite_has_no_certificate() {
-    // Facts of a certificate are about finite values; a and b may be so close that the quotient overflows.
+    // Certificates state facts about finite values, but the quotient overflows if a and b are close.
     let quantities = "  a: {unit: '1', domain: '[0, 10]'}\n  b: {unit: '1', domain: '[0, 10]'}\n";
     let equations = "  gap: {formula: 'if a < b then 1 / (b - a) else 0', unit: '1'}\n";
     let obligations = "  - {id: claim, type: invariant, formal: 'gap >= 0'}\n";
@@ -207,15 +207,15 @@ fn a_counterexample_is_simple_and_exact() {
 }
 
 #[test]
-fn a_claim_with_a_substitution_is_about_points_where_it_stays_in_the_domain() {
-    // False where 2 * share exceeds 1, which no share may be.
+fn a_substitution_limits_a_claim_to_points_inside_the_domain() {
+    // False if 2 * share exceeds 1, which is outside the domain.
     assert_eq!(judge("scaling", "part(share: 2 * share) <= d").verdict, Verdict::Proven);
     assert_eq!(judge("scaling", "part(share: 2 * share) < d").verdict, Verdict::Refuted);
-    // No share is 2, so this has_applicable_point of nothing.
+    // No share is 2, so the claim applies to no point.
     assert_eq!(judge("scaling", "part(share: 1 + gain) > d").verdict, Verdict::Unknown);
 }
 
-/// Proves the claims of a contract that has nothing but these quantities, of no unit.
+/// Checks claims about dimensionless quantities.
 pub(super) fn judge_all(quantities: &str, equations: &str, obligations: &str) -> Vec<Proof> {
     let text = format!(
         "metadata: {{version: 1.0.0, description: test}}\nquantities:\n{quantities}equations:\n{equations}obligations:\n{obligations}"
@@ -226,7 +226,7 @@ pub(super) fn judge_all(quantities: &str, equations: &str, obligations: &str) ->
 }
 
 #[test]
-fn whole_numbers_that_fill_the_significand_refute_a_tripling() {
+fn integers_that_fill_the_significand_refute_a_tripling() {
     let mut quantities = String::new();
     for (name, most) in
         [("layers", 200), ("heads", 128), ("width", 1024), ("context", 1_000_000), ("batch", 4096)]
@@ -262,7 +262,7 @@ fn the_search_counts_the_multiplications_of_powers() {
 }
 
 #[test]
-fn a_division_counts_only_where_its_condition_lets_it() {
+fn a_guarded_division_is_checked_only_under_its_condition() {
     let quantities = "  a: {unit: '1', domain: 'integer [0, 10]'}\n  b: {unit: '1', domain: 'integer [0, 10]'}\n  s: {unit: '1', domain: '[0, 1]'}\n  n: {unit: '1', domain: 'integer [1, 65536]'}\n";
     let equations = "  gap: {formula: 'if a < b then 1 / (b - a) else 0', unit: '1'}\n  part: {formula: 'if a + b > 0 then a / (a + b) else 0', unit: '1'}\n  speedup: {formula: '1 / (s + (1 - s) / n)', unit: '1'}\n";
     let mut obligations = String::new();

@@ -1,4 +1,4 @@
-//! Inputs that refute a claim: in decimal, as exact bits, and as a test to paste.
+//! Inputs that refute a claim: in decimal, as exact bits, and as a test.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::names;
 /// Inputs at which a claim is false.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counterexample {
-    /// The quantities that matter: position, name and value.
+    /// The relevant quantities.
     pub inputs: Vec<Input>,
     /// For a claim of monotonicity: the larger value of the quantity, by position.
     pub other: Option<(usize, f64)>,
     /// The compared expressions: text, value, and for monotonicity the value at the other point.
     pub values: Vec<(String, f64, Option<f64>)>,
-    /// The compared values differ only by rounding.
+    /// Whether the compared values differ only by rounding.
     pub by_rounding: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Input {
     pub name: String,
     /// Its value.
     pub value: f64,
-    /// The name of the value, if it has one.
+    /// The case, if the quantity is an enumeration.
     pub case: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn differ_by_rounding(a: f64, b: f64) -> bool {
 pub(super) const SUGGESTED_TOLERANCE: f64 = 1e-12;
 
 impl Counterexample {
-    /// A test of the generated module that fails because of these inputs; paste it where the module is in scope.
+    /// Returns a test that fails for these inputs; paste it where the generated module is in scope.
     pub fn test(&self, contract: &Contract, obligation: &Obligation) -> String {
         let value = |quantity: usize| {
             let at = self.inputs.iter().find(|input| input.quantity == quantity).map(|input| input.value);

@@ -1,8 +1,8 @@
-//! The falsifier: looks for a point of the domain where a claim is false, and makes what it finds simple.
+//! The falsifier: searches for a point of the domain where a claim is false, and simplifies it.
 //!
-//! Corners, their neighbours in the last place and whole numbers first; then points uniform over the bits, and large ones; then
-//! points on the edge where a comparison of the claim turns, found by bisection over the bits. Steps are counted, not time: the
-//! same contract always sees the same points.
+//! It tries corners, their neighboring floats and integers; then points uniform over the bits, and large points; then points
+//! at which a comparison in the claim changes its result, found by bisection over the bits. The budget is in steps, not in
+//! time, so the search is deterministic.
 
 use super::counterexample::{Counterexample, Input, differ_by_rounding};
 use crate::certify::trace::Printer;
@@ -16,7 +16,7 @@ use crate::sample::{Random, RequirementRepair, key, large, member, next_member, 
 pub const POINTS: usize = 20_000;
 /// Number of edges searched for.
 const EDGES: usize = 400;
-/// Maximum number of operations per stage of the search; a power counts as many as its exponent.
+/// Maximum number of operations per stage of the search; the cost of a power is its exponent.
 const STEPS: usize = 20_000_000;
 
 /// The result of a search for a counterexample.
@@ -24,7 +24,7 @@ const STEPS: usize = 20_000_000;
 pub struct SearchResult {
     /// The counterexample; none if the search found none.
     pub counterexample: Option<Counterexample>,
-    /// The points, or pairs of points, at which the claim was evaluated.
+    /// Number of points, or pairs of points, at which the claim was evaluated.
     pub points: usize,
 }
 
@@ -36,7 +36,7 @@ struct CounterexampleSearch<'a> {
     support: Vec<usize>,
     special: Vec<Vec<f64>>,
     evaluator: Evaluator<'a>,
-    /// Moves points to where the requirements hold.
+    /// Moves points until the requirements hold.
     repair: RequirementRepair<'a>,
     /// Conditions under which the claim applies to a point.
     assumed: Vec<Id>,
@@ -49,11 +49,11 @@ struct CounterexampleSearch<'a> {
     exponents: Vec<Id>,
     random: Random,
     points: usize,
-    /// The operations that this stage may still take.
+    /// The remaining operations of this stage.
     steps: usize,
 }
 
-/// Where a claim fails: a point, and for monotonicity the larger value of the quantity.
+/// A violation of a claim: a point, and for monotonicity the larger value of the quantity.
 type Violation = (Vec<f64>, Option<f64>);
 
 /// True if the search finds a point, or a pair of points, to which the claim applies.
@@ -63,12 +63,12 @@ pub fn has_applicable_point(contract: &Contract, obligation: &Obligation) -> boo
         Claim::Always(_) => None,
     };
     let moves = varied.is_none_or(|domain| domain.low < domain.high);
-    // Where it is not vacuous_when it refutes that it is.
+    // A point at which the claim is not vacuous refutes `vacuous_when`.
     let applies = |id: Id| CounterexampleSearch::new(contract, obligation, Claim::Always(id)).run().is_some();
     moves && obligation.vacuous_when.is_none_or(applies)
 }
 
-/// Looks for a counterexample to an obligation.
+/// Searches for a counterexample to an obligation.
 pub fn falsify(contract: &Contract, obligation: &Obligation) -> SearchResult {
     let mut search = CounterexampleSearch::new(contract, obligation, obligation.claim);
     let failure = search.run();
@@ -133,7 +133,7 @@ impl<'a> CounterexampleSearch<'a> {
         &self.contract.quantities[quantity].domain
     }
 
-    /// Evaluates everything at a point, and counts what that takes.
+    /// Evaluates all nodes at a point and counts the operations.
     fn run_at(&mut self, point: &[f64]) {
         self.evaluator.run(point);
         let powers = self.exponents.iter().map(|&id| self.evaluator.value(id).number().clamp(0.0, MAX_POW));
@@ -141,7 +141,7 @@ impl<'a> CounterexampleSearch<'a> {
         self.steps = self.steps.saturating_sub(taken);
     }
 
-    /// The claim at a point: true, false, or none where it makes no claim.
+    /// The claim at a point: true, false, or none if it does not apply.
     fn holds(&mut self, point: &[f64]) -> Option<bool> {
         self.run_at(point);
         let inside = (self.obligation.substituted.iter())
@@ -214,7 +214,7 @@ impl<'a> CounterexampleSearch<'a> {
             for i in 0..self.support.len() {
                 let quantity = self.support[i];
                 let values = &self.special[quantity];
-                // Too many to try all: take them at random.
+                // Too many for an exhaustive search; sample them.
                 let at = if combinations > POINTS / 4 {
                     self.random.below(values.len())
                 } else {
@@ -264,7 +264,7 @@ impl<'a> CounterexampleSearch<'a> {
         None
     }
 
-    /// Sets one quantity to a value that some node has at this point, so that equalities happen.
+    /// Sets one quantity to the value of some node at this point, so that equalities occur.
     fn copied(&mut self, point: &mut [f64]) -> Option<Violation> {
         let quantity = *self.random.pick(&self.support)?;
         let node = *self.random.pick(&self.numbers)?;
@@ -273,7 +273,7 @@ impl<'a> CounterexampleSearch<'a> {
         self.attempt(point)
     }
 
-    /// Moves one quantity to where a comparison turns, and tries the points around.
+    /// Moves one quantity to where a comparison changes, and tries adjacent points.
     fn edge(&mut self, point: &mut [f64]) -> Option<Violation> {
         let comparison = *self.random.pick(&self.comparisons)?;
         let quantity = *self.random.pick(&self.support)?;
@@ -343,7 +343,7 @@ impl<'a> CounterexampleSearch<'a> {
                 for value in candidates {
                     let mut simpler = failure.clone();
                     simpler.0[quantity] = value;
-                    // A pair keeps its order.
+                    // Keep the order of the pair.
                     let ordered = Some(quantity) != varied || simpler.1.is_none_or(|larger| value < larger);
                     if ordered && self.fails(&simpler) {
                         failure = simpler;
@@ -418,7 +418,7 @@ impl<'a> CounterexampleSearch<'a> {
     }
 }
 
-/// The comparisons, and tests of finiteness, that a condition is made of, in order.
+/// The comparisons and finiteness tests of a condition, in order.
 fn comparisons(contract: &Contract, claim: Id) -> Vec<Id> {
     let mut found = Vec::new();
     let mut pending = vec![claim];
@@ -433,7 +433,7 @@ fn comparisons(contract: &Contract, claim: Id) -> Vec<Id> {
     found
 }
 
-/// The numbers that a condition compares, in order, each once, without those inside numbers.
+/// The numbers that a condition compares, in order, each once and without their operands.
 fn compared(contract: &Contract, claim: Id) -> Vec<Id> {
     let mut found = Vec::new();
     for id in comparisons(contract, claim) {
@@ -451,7 +451,7 @@ fn weight(value: f64) -> (usize, bool, u64) {
     (format!("{value:e}").len(), value < 0.0, value.abs().to_bits())
 }
 
-/// The number with fewer digits.
+/// Variants of the number with fewer digits.
 fn shorter(value: f64) -> Vec<f64> {
     (0..16).filter_map(|digits| format!("{value:.digits$e}").parse().ok()).collect()
 }

@@ -1,5 +1,5 @@
-//! Claims that the literature makes of its formulas, written as there: those that a rounding breaks are refuted, and hold
-//! within a tolerance. The others hold for every f64; `Unknown` marks those that no search proves yet.
+//! Claims from the literature in their published form. Claims that rounding breaks are refuted and hold within a tolerance;
+//! the others hold for every f64. `Unknown` marks claims that the search cannot prove yet.
 
 use super::claims::judge_all;
 use crate::contract::Verdict::{self, Proven, Refuted, Unknown};
@@ -209,7 +209,7 @@ fn kind(claim: &str) -> &'static str {
 }
 
 #[test]
-fn claims_of_the_literature_have_the_verdict_that_floating_point_gives_them() {
+fn claims_from_the_literature_have_their_verdicts_in_f64() {
     let mut wrong = Vec::new();
     for model in MODELS {
         let lines = |list: &str, what: fn(&str, &str) -> String| -> String {

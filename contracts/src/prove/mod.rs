@@ -34,13 +34,13 @@ pub struct Proof {
     pub missing: Option<String>,
 }
 
-/// Looks for a point where an obligation is false.
+/// Searches for a point where an obligation is false. Returns the number of points tried too.
 pub fn refute(contract: &Contract, obligation: &Obligation) -> (Option<Counterexample>, usize) {
     let search = falsify::falsify(contract, obligation);
     (search.counterexample, search.points)
 }
 
-/// The verdict of an obligation, given whether the checker accepts a certificate of it.
+/// The verdict of an obligation; `accepted` is true if the checker accepted its certificate.
 pub(crate) fn proof(contract: &Contract, obligation: &Obligation, accepted: bool) -> Proof {
     let id = obligation.id.clone();
     if accepted {

@@ -1,8 +1,8 @@
-//! Properties: obligations cut down to what a bit-precise model checker decides within seconds.
+//! Properties: obligations reduced to a size that a bit-precise model checker decides within seconds.
 //!
-//! A property calls the generated functions of the equations that the obligation is about; the equations under
-//! them enter as any value of the range that is proven for them. The cut is taken only where certificate search
-//! still proves the claim, so a property is never weaker than it looks, and never false.
+//! A property calls the generated functions of the equations in the obligation; the operands of these equations become
+//! symbolic values in their proven ranges. Operands are cut off only if the certificate search still proves the claim,
+//! so a property implies the obligation and is never false.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,56 +16,56 @@ use crate::graph::{Graph, Id, Op};
 use crate::range::Range;
 use crate::sample::{Random, linear, uniform};
 
-/// The most rounded products and quotients in one property.
+/// Maximum number of rounded products and quotients in a property.
 const MAX_PRODUCTS: usize = 4;
-/// How often the cut moves down one level of equations.
+/// Maximum number of levels of equations that a property calls.
 const MAX_LEVELS: usize = 3;
-/// How many points look for those where the cover is true.
+/// Number of points sampled for a cover condition.
 const COVER_POINTS: usize = 1000;
-/// How many of them must be, so that the tests, which sample in the same way, meet one.
-const COVERED: usize = 20;
+/// Minimum number of points that satisfy it, so that tests, which sample likewise, reach one.
+const MIN_COVERED: usize = 20;
 
-/// What to compute, from what, and what to claim of it.
+/// The symbolic values, the calls and the cover condition of a property.
 #[derive(Clone, Debug)]
 pub struct Property {
-    /// The values that may be anything.
+    /// The symbolic values.
     pub values: Vec<Value>,
-    /// The requirements of the contract that are about these values, by position.
+    /// The requirements on these values, by position.
     pub requires: Vec<usize>,
     /// The equations to call, in order, by position.
     pub equations: Vec<usize>,
     /// The classifiers to call, by position.
     pub classifiers: Vec<usize>,
-    /// What must be reachable.
+    /// The condition that must be reachable.
     pub cover: Cover,
 }
 
-/// A value that may be anything in its domain.
+/// A symbolic value in its domain.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
-    /// The quantity or equation that has it.
+    /// The quantity or equation.
     pub name: String,
-    /// What it may be.
+    /// The allowed values.
     pub domain: Domain,
-    /// Whether a model checker takes only values of few significant bits: it can't tell that a rounded product which is
-    /// computed twice is the same, nor bound a quotient by how its operands compare, unless the operands are small.
+    /// Whether the model checker is limited to values with few significant bits. It cannot show that two computations of a
+    /// rounded product are equal, or bound a quotient by the order of its operands, unless the operands are short.
     pub short: bool,
 }
 
-/// A condition that shows that a property is not about nothing.
+/// A condition that shows that a property is not vacuous.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cover {
     /// This part of the obligation's formula.
     Part(usize),
-    /// This equation takes the first of the values it chooses from, which has this name.
+    /// The equation chooses the first of its alternatives, which has this name.
     Takes(String, String),
     /// The two sides of the comparison differ.
     Differs(usize, usize),
-    /// The end is reached.
+    /// The end of the property is reached.
     Reached,
 }
 
-/// The property of an obligation, or why a model checker does not decide it.
+/// The property of an obligation, or the reason that a model checker cannot decide it.
 ///
 /// `ranges` are those of the contract's graph.
 pub fn property(
@@ -74,14 +74,14 @@ pub fn property(
     obligation: &Obligation,
 ) -> Result<Property, &'static str> {
     let Claim::Always(_) = obligation.claim else {
-        return Err("monotonicity compares two rounded results, which no model checker decides");
+        return Err("monotonicity compares two rounded results, which model checkers cannot decide");
     };
     if !obligation.substituted.is_empty() {
-        return Err("scaling compares two rounded results, which no model checker decides");
+        return Err("scaling compares two rounded results, which model checkers cannot decide");
     }
     let planner = Planner::new(contract, ranges, obligation);
     let mut called: BTreeSet<usize> = planner.tops();
-    let mut reason = "the claim needs more equations than a model checker can take at once";
+    let mut reason = "the claim needs more equations than a model checker can handle";
     for _ in 0..MAX_LEVELS {
         match planner.plan(&called) {
             Ok(property) => return Ok(property),
@@ -96,19 +96,19 @@ pub fn property(
     Err(reason)
 }
 
-/// The property that a classifier chooses the first case that holds, or why a model checker does not decide it.
+/// The property that a classifier chooses the first case that holds, or the reason that a model checker cannot decide it.
 ///
 /// `ranges` are those of the contract's graph.
 pub fn choice(contract: &Contract, ranges: &[Range], classifier: usize) -> Result<Property, &'static str> {
     let chosen = &contract.classifiers[classifier];
     if chosen.origin.is_some() {
-        return Err("it is another contract's");
+        return Err("it belongs to another contract");
     }
     let conditions = || chosen.cases.iter().filter_map(|case| Some(&case.condition.as_ref()?.formula));
     if conditions().any(|formula| formula.nodes.iter().any(|node| is_loop_or_cast(&node.kind))) {
-        return Err("floor, ceil and powers are loops or casts to a model checker");
+        return Err("floor, ceil and powers need loops or casts, which model checkers handle poorly");
     }
-    // Each condition is computed by the classifier and once more by the property.
+    // Both the classifier and the property compute each condition.
     let short = conditions().any(|formula| formula.nodes.iter().any(|node| is_product(&node.kind)));
     let value = |(name, operand): &(String, Operand)| {
         let domain = domain(contract, ranges, *operand)?;
@@ -119,7 +119,7 @@ pub fn choice(contract: &Contract, ranges: &[Range], classifier: usize) -> Resul
     Ok(Property { values, requires: Vec::new(), equations, classifiers, cover: Cover::Reached })
 }
 
-/// What an operand may be: its domain, or the range that is proven for it.
+/// The allowed values of an operand: its domain, or its proven range.
 fn domain(contract: &Contract, ranges: &[Range], operand: Operand) -> Result<Domain, &'static str> {
     let index = match operand {
         Operand::Quantity(index) => return Ok(contract.quantities[index].domain.clone()),
@@ -127,7 +127,7 @@ fn domain(contract: &Contract, ranges: &[Range], operand: Operand) -> Result<Dom
     };
     let range = ranges[contract.equations[index].expression.id.index()];
     if !range.finite() {
-        return Err("an equation under it is not finite");
+        return Err("an equation it depends on may not be finite");
     }
     let mut domain = Domain::default();
     (domain.low, domain.high) = (range.low, range.high);
@@ -138,9 +138,9 @@ struct Planner<'a> {
     contract: &'a Contract,
     ranges: &'a [Range],
     obligation: &'a Obligation,
-    /// The classifiers that the obligation mentions.
+    /// The classifiers in the obligation.
     classifiers: Vec<usize>,
-    /// Names that the claim itself, or a classifier in it, uses.
+    /// The names in the claim and in its classifiers.
     named: Vec<(String, Operand)>,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Planner<'a> {
         Planner { contract, ranges, obligation, classifiers, named }
     }
 
-    /// The equations that an equation uses, itself not included.
+    /// The equations that an equation uses, excluding itself.
     fn under(&self, equation: usize) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut pending = vec![equation];
@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
         found
     }
 
-    /// The mentioned equations that no other mentioned equation, nor a classifier, stands on.
+    /// The equations in the claim on which no other equation or classifier in it depends.
     fn tops(&self) -> BTreeSet<usize> {
         let mut tops: BTreeSet<usize> = (self.obligation.operands.iter())
             .filter_map(
@@ -197,7 +197,7 @@ impl<'a> Planner<'a> {
         tops
     }
 
-    /// What is used but not called, or not called yet.
+    /// The operands that are used but not called.
     fn used(&self, called: &BTreeSet<usize>) -> Vec<(String, Operand)> {
         let mut used = self.named.clone();
         for &equation in called {
@@ -206,7 +206,7 @@ impl<'a> Planner<'a> {
         used
     }
 
-    /// The equations whose values enter as anything in their range.
+    /// The equations that become symbolic values.
     fn cut(&self, called: &BTreeSet<usize>) -> BTreeSet<usize> {
         (self.used(called).iter())
             .filter_map(
@@ -229,12 +229,12 @@ impl<'a> Planner<'a> {
             }
         }
         if values.is_empty() {
-            return Err("it is about constants only");
+            return Err("it only involves constants");
         }
         let equations: Vec<usize> =
             contract.order.iter().copied().filter(|index| called.contains(index)).collect();
         if equations.is_empty() && self.classifiers.is_empty() {
-            return Err("it calls no generated function");
+            return Err("it does not call a generated function");
         }
         let formulas = (equations.iter().map(|&index| &contract.equations[index].expression.formula))
             .chain([&self.obligation.formula])
@@ -244,11 +244,13 @@ impl<'a> Planner<'a> {
                     .iter()
                     .filter_map(|case| Some(&case.condition.as_ref()?.formula))
             }));
-        // How many products the functions and the claim write; the graph has each different one once.
+        // Products in the functions and the claim as written; the graph shares equal ones.
         let mut written = 0;
         for formula in formulas {
             if formula.nodes.iter().any(|node| is_loop_or_cast(&node.kind)) {
-                return Err("floor, ceil, mod, roots and powers are loops or casts to a model checker");
+                return Err(
+                    "floor, ceil, mod, roots and powers need loops or casts, which model checkers handle poorly",
+                );
             }
             written += formula.nodes.iter().filter(|node| is_product(&node.kind)).count();
         }
@@ -260,10 +262,10 @@ impl<'a> Planner<'a> {
         let cone = graph.cone(&[claim], usize::MAX).unwrap_or_default();
         let different = products(&graph, &cone);
         if different > MAX_PRODUCTS {
-            return Err("it has more rounded products than a model checker can take at once");
+            return Err("it has more rounded products than a model checker can handle");
         }
         if compares_products(&graph, &cone) {
-            return Err("it compares two rounded results, which no model checker decides");
+            return Err("it compares two rounded results, which model checkers cannot decide");
         }
         if written > different || bounds_a_quotient(&graph, &cone) {
             for (index, value) in values.iter_mut().enumerate() {
@@ -271,13 +273,13 @@ impl<'a> Planner<'a> {
             }
         }
         if !certify::proves(&graph, values.iter().map(|value| &value.domain), &parts.required, claim) {
-            return Err("the claim needs more equations than a model checker can take at once");
+            return Err("the claim needs more equations than a model checker can handle");
         }
         let cover = self.cover(&values, &equations, &graph, &parts)?;
         Ok(Property { values, requires, equations, classifiers: self.classifiers.clone(), cover })
     }
 
-    /// The claim over `values`, and the node of each part of its formula and of each name.
+    /// Lowers the claim over `values`, and returns the node of each part of its formula and of each name.
     fn lower(&self, values: &[Value], requires: &[usize], equations: &[usize]) -> (Graph, Id, Parts) {
         let contract = self.contract;
         let mut graph = Graph::default();
@@ -381,20 +383,20 @@ impl<'a> Planner<'a> {
             for (seen, root) in seen.iter_mut().zip(&roots) {
                 *seen += usize::from(evaluator.value(*root).truth());
             }
-            // No other candidate comes before the first.
-            if met >= COVERED && seen.first().is_none_or(|&seen| seen >= COVERED) {
+            // The first candidate takes precedence.
+            if met >= MIN_COVERED && seen.first().is_none_or(|&seen| seen >= MIN_COVERED) {
                 break;
             }
         }
-        if met < COVERED {
-            return Err("points that meet the requirements are too rare for a test of it");
+        if met < MIN_COVERED {
+            return Err("points that satisfy the requirements are too rare for tests");
         }
-        let found = candidates.into_iter().zip(seen).find(|(_, seen)| *seen >= COVERED);
+        let found = candidates.into_iter().zip(seen).find(|(_, seen)| *seen >= MIN_COVERED);
         Ok(found.map_or(Cover::Reached, |((cover, _), _)| cover))
     }
 }
 
-/// A value as the generated tests choose it: a limit, a point uniform over the range or over the bits.
+/// A value like those of the generated tests: a limit, or uniform over the range or over the bits.
 fn sample(domain: &Domain, round: usize, random: &mut Random) -> f64 {
     match random.below(12) {
         0..4 if !domain.integer && domain.set.is_empty() => linear(domain, random),
@@ -418,7 +420,7 @@ fn is_loop_or_cast(kind: &Kind) -> bool {
     )
 }
 
-/// Whether a domain is wide enough to hold numbers of few significant bits.
+/// True if a domain is wide enough for numbers with few significant bits.
 fn has_short_values(domain: &Domain) -> bool {
     let (low, high) = (domain.low, domain.high);
     (low <= 0.0 && high >= 0.0) || (low > 0.0 && high >= 2.0 * low) || (high < 0.0 && low <= 2.0 * high)
@@ -442,8 +444,8 @@ fn compared(op: Op) -> Option<(Id, Id)> {
     }
 }
 
-/// Whether some comparison has a rounded product or quotient on one side, and another or a rounded sum on the other, or two
-/// sums on one side and a sum on the other: that a chain of sums keeps an order is out of a model checker's reach too.
+/// True if a comparison has a rounded product or quotient on one side and a product, quotient or rounded sum on the other,
+/// or two sums on one side and a sum on the other: model checkers cannot decide the order of chained sums either.
 fn compares_products(graph: &Graph, claim: &[Id]) -> bool {
     let has = |id: Id, wanted: fn(Op) -> bool| {
         graph.cone(&[id], usize::MAX).is_some_and(|nodes| nodes.iter().any(|&id| wanted(graph.op(id))))
@@ -461,7 +463,7 @@ fn compares_products(graph: &Graph, claim: &[Id]) -> bool {
     })
 }
 
-/// Whether both operands of a quotient are compared with each other, or a quotient with what it divides, by no constant.
+/// True if the operands of a quotient, or a quotient and its dividend, are compared and the divisor is not a constant.
 fn bounds_a_quotient(graph: &Graph, claim: &[Id]) -> bool {
     let mut pairs = claim.iter().filter_map(|&id| compared(graph.op(id)));
     let quotient = |a: Id, b: Id| {
@@ -473,7 +475,7 @@ fn bounds_a_quotient(graph: &Graph, claim: &[Id]) -> bool {
     pairs.any(|(a, b)| quotient(a, b) || divides(a, b) || divides(b, a))
 }
 
-/// Whether a product or quotient is computed from this value.
+/// True if a product or quotient depends on this value.
 fn feeds_a_product(graph: &Graph, claim: &[Id], value: usize) -> bool {
     claim.iter().filter(|&&id| matches!(graph.op(id), Op::Mul(..) | Op::Div(..))).any(|&id| {
         let nodes = graph.cone(&[id], usize::MAX).unwrap_or_default();
@@ -518,7 +520,7 @@ obligations:
     }
 
     #[test]
-    fn a_product_that_is_computed_twice_has_short_operands() {
+    fn repeated_products_have_short_operands() {
         assert_eq!(
             short("feasibility is Fits iff size <= capacity * 1e9 [B/GB]"),
             Ok(vec!["capacity".into()])
@@ -527,27 +529,27 @@ obligations:
     }
 
     #[test]
-    fn a_quotient_is_compared_with_what_it_divides_for_short_operands() {
+    fn quotients_compared_with_their_dividend_have_short_operands() {
         assert_eq!(short("slowed >= size"), Ok(vec!["size".into(), "efficiency".into()]));
         assert_eq!(short("slowed > 0"), Ok(vec![]));
         assert_eq!(short("halved <= size"), Ok(vec![]));
     }
 
     #[test]
-    fn a_domain_without_short_numbers_keeps_them_all() {
+    fn domains_without_short_numbers_are_not_reduced() {
         assert_eq!(short("tight is Fits iff size <= narrow * 1e9 [B/GB]"), Ok(vec![]));
     }
 
     #[test]
-    fn a_product_is_not_compared_with_a_sum() {
-        let reason = "it compares two rounded results, which no model checker decides";
+    fn comparisons_of_products_with_sums_are_rejected() {
+        let reason = "it compares two rounded results, which model checkers cannot decide";
         assert_eq!(short("rest <= size + size"), Err(reason));
         assert_eq!(short("rest >= size"), Ok(vec![]));
         assert_eq!(short("more >= size + 1 [B]"), Err(reason));
     }
 
     #[test]
-    fn every_classifier_has_a_property_and_one_with_a_product_has_short_operands() {
+    fn classifiers_have_properties_with_short_operands_of_products() {
         let source = Source::from_bytes("x.yaml", format!("{HEAD}  []\n").into()).expect("text");
         let contract = crate::check_in(source, None).contract.expect("a valid contract");
         let ranges = ranges(&contract);

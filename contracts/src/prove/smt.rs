@@ -1,10 +1,10 @@
-//! Obligations as SMT-LIB 2 in the logic QF_FP, for a solver to check what the structural prover says.
+//! Obligations as SMT-LIB 2 in the logic QF_FP, so that a solver can confirm verdicts independently.
 //!
-//! The script asserts the domains and the negation of the claim, so `unsat` means that it holds. A claim of
-//! monotonicity compares two rounded products, which no solver decides in useful time: there each rounded
-//! operation is a free value bound only by its range and by the lemma that it is monotone, and the solver
-//! checks that the lemmas compose. Other claims have a second form in which rounded operations are any numbers at all: it
-//! suffices, in no time, where only the order of values matters.
+//! The script asserts the domains and the negation of the claim, so `unsat` means that the claim holds. Monotonicity
+//! compares two rounded results, which solvers cannot decide in practice: each rounded operation becomes a free value,
+//! constrained by its range and by the lemma that it is monotone, and the solver checks that the lemmas compose. Other
+//! claims have a second form with unconstrained rounded operations, which is fast and suffices if only the order of
+//! values matters.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::domain::Domain;
 use crate::graph::{Graph, Id, Op};
 use crate::range::Range;
 
-/// The largest constant exponent that is written out.
+/// Maximum constant exponent, which is expanded to products.
 const MAX_EXPONENT: f64 = 64.0;
 
 /// A script for a solver.
@@ -22,7 +22,7 @@ const MAX_EXPONENT: f64 = 64.0;
 pub struct Script {
     /// SMT-LIB 2.
     pub text: String,
-    /// Rounded operations are replaced by less than they are: `sat` then refutes nothing.
+    /// Rounded operations are abstracted, so `sat` does not refute the claim.
     pub weaker: bool,
 }
 
@@ -48,7 +48,7 @@ struct Writer<'a> {
     out: String,
 }
 
-/// The scripts for an obligation, the quickest to decide first, or why there is none. One `unsat` is enough.
+/// The scripts for an obligation, fastest first, or the reason that there are none. One `unsat` suffices.
 pub fn scripts(
     contract: &Contract,
     ranges: &[Range],
@@ -61,8 +61,8 @@ pub fn scripts(
     Ok(vec![order, always(contract, None, obligation, claim)?])
 }
 
-/// What is at the top of every script.
-fn opened<'a>(contract: &'a Contract, obligation: &Obligation) -> Writer<'a> {
+/// Starts a script with its header.
+fn start<'a>(contract: &'a Contract, obligation: &Obligation) -> Writer<'a> {
     let (id, formula, source) = (&obligation.id, &obligation.formula, &contract.source);
     let mut out = format!("; {id}: {formula}\n; {}, SHA-256 {}\n", source.name, source.sha256);
     out += "; unsat: it holds at every point of the domains\n";
@@ -70,14 +70,14 @@ fn opened<'a>(contract: &'a Contract, obligation: &Obligation) -> Writer<'a> {
     Writer { contract, out }
 }
 
-/// The claim as it is computed; with `free`, rounded operations are any numbers, NaN only where their range has it.
+/// The exact claim; with `free`, rounded operations are unconstrained and NaN only if their range contains it.
 fn always(
     contract: &Contract,
     free: Option<&[Range]>,
     obligation: &Obligation,
     claim: Id,
 ) -> Result<Script, String> {
-    let mut writer = opened(contract, obligation);
+    let mut writer = start(contract, obligation);
     let mut roots: Vec<Id> = obligation.substituted.iter().map(|(_, id)| *id).collect();
     let assumed = [&contract.required(), &obligation.assumed[..]].concat();
     roots.extend(&assumed);
@@ -107,9 +107,9 @@ fn always(
 
 fn monotone(contract: &Contract, ranges: &[Range], obligation: &Obligation) -> Result<Script, String> {
     let Claim::Monotone { of, increasing, quantity, within } = obligation.claim else {
-        return Err("it is no claim of monotonicity".into());
+        return Err("not a monotonicity claim".into());
     };
-    let mut writer = opened(contract, obligation);
+    let mut writer = start(contract, obligation);
     writer.monotone(&[&contract.required()[..], &[of]].concat(), ranges, quantity)?;
     let (a, b) = if increasing { ("a", "b") } else { ("b", "a") };
     let (first, second) = (format!("{a}{}", of.index()), format!("{b}{}", of.index()));
@@ -128,7 +128,7 @@ impl Writer<'_> {
         let _ = writeln!(self.out, "(assert {domain})");
     }
 
-    /// A node as what it computes.
+    /// Defines a node by its operation.
     fn exact(&mut self, id: Id) -> Result<(), String> {
         let name = |id: Id| format!("n{}", id.index());
         match self.contract.graph.op(id) {
@@ -141,7 +141,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Two copies, `a` and `b`, of everything that depends on the quantity, which is at most as large in `a`.
+    /// Defines two copies, `a` and `b`, of everything that depends on the quantity, whose value in `a` is at most that in `b`.
     fn monotone(&mut self, roots: &[Id], ranges: &[Range], quantity: usize) -> Result<(), String> {
         let graph = &self.contract.graph;
         let required = self.contract.required();
@@ -185,7 +185,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A node that does not move: only its range matters, unless it is a leaf or a condition.
+    /// A node that does not depend on the quantity: only its range matters, unless it is a leaf or a condition.
     fn still(&mut self, id: Id, ranges: &[Range]) -> Result<(), String> {
         match self.contract.graph.op(id) {
             Op::Add(..) | Op::Sub(..) | Op::Mul(..) | Op::Div(..) => {
@@ -205,7 +205,7 @@ impl Writer<'_> {
     }
 }
 
-/// What monotonicity says of one operation at two points, in both directions.
+/// The monotonicity lemmas of an operation at two points, in both directions.
 fn lemmas(op: Op, result: [&str; 2], names: &[HashMap<Id, String>; 2]) -> Vec<String> {
     let zero = number(0.0);
     let mut found = Vec::new();
@@ -252,7 +252,7 @@ fn term(graph: &Graph, op: Op, at: impl Fn(Id) -> String) -> Result<(&'static st
     let rounded = |name: &str, a: Id, b: Id| ("D", format!("({name} RNE {} {})", at(a), at(b)));
     Ok(match op {
         Op::Number(bits) => ("D", number(f64::from_bits(bits))),
-        Op::Quantity(_) => return Err("a quantity is no term".into()),
+        Op::Quantity(_) => return Err("a quantity is not a term".into()),
         Op::Neg(a) => ("D", format!("(fp.neg {})", at(a))),
         Op::Add(a, b) => rounded("fp.add", a, b),
         Op::Sub(a, b) => rounded("fp.sub", a, b),

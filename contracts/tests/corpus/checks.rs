@@ -1,5 +1,5 @@
-//! What must hold for any bytes at all: the compiler answers, its messages point into the text, and what it accepts
-//! becomes Rust that parses, evaluates, and is as its proofs say. Shared by the fuzz targets and the replay of their corpus.
+//! Checks for arbitrary bytes: the compiler terminates, diagnostics point into the text, and accepted contracts generate valid
+//! Rust, evaluate, and satisfy their proofs. Shared by the fuzz targets and the replay of their corpus.
 
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
@@ -16,12 +16,12 @@ use roofline_contracts::source::{Source, Span};
 use roofline_contracts::unit::Unit;
 use roofline_contracts::{check_in, emit};
 
-/// How many points a contract is evaluated at.
+/// Number of points at which a contract is evaluated.
 const POINTS: usize = 8;
-/// The largest contract whose obligations are tried; a search for a counterexample takes its time.
+/// Maximum number of nodes of a contract whose obligations are proven, because the search for counterexamples is slow.
 const MAX_PROVEN: usize = 100;
 
-/// A whole contract.
+/// Checks a contract.
 pub fn contract(data: &[u8]) {
     let Ok(source) = Source::from_bytes("fuzz-v1.yaml", data.to_vec()) else { return };
     let compiled = check_in(source, None);
@@ -42,7 +42,7 @@ pub fn contract(data: &[u8]) {
     }
 }
 
-/// Proven obligations are true at these points.
+/// Checks that proven obligations are true at these points.
 fn proofs(contract: &Contract, points: &[Vec<f64>]) {
     for (obligation, proof) in contract.obligations.iter().zip(judge(contract)) {
         let Claim::Always(claim) = obligation.claim else { continue };
@@ -57,8 +57,8 @@ fn proofs(contract: &Contract, points: &[Vec<f64>]) {
     }
 }
 
-/// A formula, alone or as a statement; its canonical form reads back as itself, unless the parentheses that it needs nest
-/// too deep.
+/// Checks a formula and a statement; the canonical form must parse to itself, unless its parentheses are nested too
+/// deeply.
 pub fn formula(data: &[u8]) {
     let Ok(source) = Source::from_bytes("formula", data.to_vec()) else { return };
     let text = source.whole();
@@ -80,7 +80,7 @@ pub fn formula(data: &[u8]) {
     }
 }
 
-/// A unit.
+/// Checks a unit.
 pub fn unit(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Unit::parse(text) {
@@ -93,7 +93,7 @@ pub fn unit(data: &[u8]) {
     }
 }
 
-/// A domain, which is never empty.
+/// Checks a domain, which is never empty.
 pub fn domain(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Domain::parse(text) {
@@ -115,5 +115,5 @@ fn shown(source: &Source, span: Span, message: &str) {
 }
 
 fn within(text: &str, range: Range<usize>) {
-    assert!(text.get(range.clone()).is_some(), "{range:?} is not a part of {text:?}");
+    assert!(text.get(range.clone()).is_some(), "{range:?} is not in {text:?}");
 }

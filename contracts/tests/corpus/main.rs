@@ -1,4 +1,4 @@
-//! Inputs that a fuzzer found, or would begin with: none of them does harm.
+//! Replays the fuzzing corpus: crashes found earlier, and seeds.
 
 mod checks;
 
@@ -20,7 +20,7 @@ fn replay(path: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn contracts_do_no_harm() {
+fn contracts_pass_the_checks() {
     replay("tests/corpus/contract", checks::contract);
 }
 
@@ -33,16 +33,16 @@ fn shipped_and_rejected_contracts_pass_the_same_checks() {
 }
 
 #[test]
-fn formulas_do_no_harm() {
+fn formulas_pass_the_checks() {
     replay("tests/corpus/formula", checks::formula);
 }
 
 #[test]
-fn units_do_no_harm() {
+fn units_pass_the_checks() {
     replay("tests/corpus/unit", checks::unit);
 }
 
 #[test]
-fn domains_do_no_harm() {
+fn domains_pass_the_checks() {
     replay("tests/corpus/domain", checks::domain);
 }

@@ -1,4 +1,4 @@
-//! JavaScript, run by Node; without it the comparison is not run, and says so, unless ROOFLINE_EXPECT_NODE is set.
+//! JavaScript, run by Node. Skipped with a note without Node, unless ROOFLINE_EXPECT_NODE is set.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -9,7 +9,7 @@ use roofline_contracts::eval;
 
 use crate::{bits, interpreted, scrambled, shipped, strange};
 
-/// A program that computes everything at many points and prints what differs.
+/// A program that evaluates a contract at many points and prints differences.
 fn program(contract: &Contract) -> String {
     let mut out = javascript::module(contract);
     let module = rust::module_name(&contract.metadata.id);
@@ -62,7 +62,7 @@ fn program(contract: &Contract) -> String {
             classes.join(",")
         );
     }
-    // Points inside the domains: `$within` is about one value, `$unmet` about all.
+    // Inside the domains: `$within` checks one value, `$unmet` the requirements.
     for point in scrambled(contract) {
         let inside = contract.quantities.iter().zip(&point).all(|(q, value)| q.domain.contains(*value));
         if !inside {
@@ -83,12 +83,12 @@ fn program(contract: &Contract) -> String {
 }
 
 #[test]
-fn javascript_computes_the_same_bits_as_the_interpreter() {
+fn javascript_and_the_interpreter_are_bit_identical() {
     let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for contract in shipped().into_iter().chain(strange()) {
         let program = program(&contract);
         let path = directory.join(format!("{}.js", contract.metadata.id));
-        std::fs::write(&path, program).expect("the test's own directory can be written");
+        std::fs::write(&path, program).expect("the file can be written");
         match Command::new("node").arg(&path).output() {
             Ok(output) => {
                 let (said, wrong) =
@@ -98,7 +98,7 @@ fn javascript_computes_the_same_bits_as_the_interpreter() {
                 assert_eq!(said, format!("compared {results}\n"), "{}: {wrong}", contract.metadata.id);
             }
             Err(error) => {
-                eprintln!("{}: NOT RUN, no node: {error}", contract.metadata.id);
+                eprintln!("{}: NOT RUN, cannot run node: {error}", contract.metadata.id);
                 assert!(std::env::var_os("ROOFLINE_EXPECT_NODE").is_none(), "node was expected: {error}");
             }
         }
@@ -107,7 +107,9 @@ fn javascript_computes_the_same_bits_as_the_interpreter() {
 
 #[test]
 fn the_javascript_of_the_first_contract() {
-    let contract =
-        shipped().into_iter().find(|contract| contract.metadata.id == "roofline-model-v1").expect("it ships");
+    let contract = shipped()
+        .into_iter()
+        .find(|contract| contract.metadata.id == "roofline-model-v1")
+        .expect("a shipped contract");
     insta::assert_snapshot!(javascript::module(&contract));
 }

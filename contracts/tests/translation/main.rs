@@ -1,6 +1,5 @@
-//! The interpreter, the Rust and the JavaScript of a contract agree in every bit: for the shipped contracts (their Rust is
-//! compared in `verify`, where the macro compiles it), for random ones, and for what a fuzzer left in the directory that
-//! ROOFLINE_CORPUS names.
+//! The interpreter, Rust and JavaScript are bit-identical: for shipped contracts (whose Rust is compared in `verify`, where
+//! the macro compiles it), for random contracts, and for a fuzzing corpus in the directory ROOFLINE_CORPUS.
 
 mod javascript;
 mod random;
@@ -12,18 +11,18 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::source::Source;
 use roofline_contracts::{check_in, compile, compile_in, eval, library, sample};
 
-/// How many points each contract is tried at.
+/// Number of points per contract.
 const POINTS: usize = 200;
 
 fn shipped() -> Vec<Contract> {
     let one = |file: &str| {
-        let source = library::built_in(file).expect("it is built in");
-        compile(source).contract.expect("shipped contracts have no mistakes")
+        let source = library::built_in(file).expect("a built-in contract");
+        compile(source).contract.expect("a valid contract")
     };
     library::BUILT_IN.iter().map(|(file, _)| one(file)).collect()
 }
 
-/// Contracts that use names of the generated code as a quantity, an equation and a classifier in turn.
+/// Contracts that use names of generated code for a quantity, an equation and a classifier.
 fn named() -> Vec<Contract> {
     let named = |[quantity, equation, classifier]: [&str; 3]| {
         let text = format!(
@@ -41,14 +40,14 @@ classifiers:
 "
         );
         let source = Source::from_bytes(&format!("{quantity}-v1.yaml"), text.into()).expect("text");
-        compile(source).contract.expect("these names are allowed")
+        compile(source).contract.expect("valid names")
     };
     [["power", "truncate", "values"], ["truncate", "values", "power"], ["values", "power", "truncate"]]
         .map(named)
         .into()
 }
 
-/// One contract for each part of the language that no shipped one uses.
+/// Fixtures for the language features that shipped contracts do not use.
 fn written() -> Vec<Contract> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
@@ -61,12 +60,12 @@ fn written() -> Vec<Contract> {
         let compiled = compile_in(Source::read(path, &name).expect("text"), Some(&directory));
         let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
-        compiled.contract.expect("no mistake")
+        compiled.contract.expect("a valid contract")
     };
     files.iter().map(one).collect()
 }
 
-/// Points of which some are refused: a contract's own with a few values moved, some of them out of their domains.
+/// Sample points with a few changed values, some of them outside of their domains, so that some points are rejected.
 fn scrambled(contract: &Contract) -> Vec<Vec<f64>> {
     let mut random = sample::Random(7);
     let count = match (contract.quantities.is_empty(), contract.requires.is_empty()) {
@@ -85,14 +84,14 @@ fn scrambled(contract: &Contract) -> Vec<Vec<f64>> {
                 continue;
             }
             let outside = [f64::NAN, f64::INFINITY, domain.low - 1.0, domain.high * 2.0];
-            // Every other point stays in its domains, and may break what is required of several values.
+            // Every other point stays inside the domains but may violate a requirement.
             point[quantity] = if at % 2 == 0 { any } else { outside[random.below(outside.len())] };
         }
     }
     points
 }
 
-/// Contracts that no person wrote, and those of [`named`] and [`written`].
+/// Random contracts, the fuzzing corpus, and the contracts of [`named`] and [`written`].
 fn strange() -> Vec<Contract> {
     let accepted = |index: usize, bytes: Vec<u8>| {
         let source = Source::from_bytes(&format!("strange{index}-v1.yaml"), bytes).ok()?;
@@ -109,7 +108,7 @@ fn strange() -> Vec<Contract> {
     contracts
 }
 
-/// What the interpreter says of a contract: the points, and at each the equations and the chosen cases.
+/// Sample points and their interpreted results.
 fn interpreted(contract: &Contract) -> Vec<(Vec<f64>, eval::Outputs)> {
     let points = sample::points(contract, 1).take(POINTS);
     points
@@ -120,7 +119,7 @@ fn interpreted(contract: &Contract) -> Vec<(Vec<f64>, eval::Outputs)> {
         .collect()
 }
 
-/// The bits of a number; one pattern for everything that is none, since only that is promised.
+/// The bits of a number; all NaNs are equal.
 fn bits(value: f64) -> String {
     if value.is_nan() { "nan".into() } else { format!("{:016x}", value.to_bits()) }
 }

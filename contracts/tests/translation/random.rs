@@ -1,22 +1,21 @@
-//! Random contracts: every operator of the language, nested in every other, with names that the generated code must not
-//! confuse with its own.
+//! Random contracts: all operators in all combinations, with names that could clash with those of generated code.
 
 use std::fmt::Write;
 
 use roofline_contracts::names::{camel, keywords};
 use roofline_contracts::sample::Random;
 
-/// How many are tried.
+/// Number of random contracts.
 pub const CONTRACTS: usize = 48;
-/// Equations of each.
+/// Equations per contract.
 const EQUATIONS: usize = 6;
-/// How deep formulas nest.
+/// Nesting depth of formulas.
 const DEPTH: usize = 4;
 
-/// The domains of the quantities; the first three are above zero, the second is an exponent.
+/// The domains of the quantities; the first three are positive, the second is an exponent.
 const DOMAINS: [&str; 5] = ["[0.5, 8]", "integer [1, 9]", "{1, 2, 4}", "[-3, 5]", ">= 0"];
 
-/// Words that mean something to Rust, to JavaScript or to the generated code.
+/// Words with a meaning in Rust, JavaScript or the generated code.
 const WORDS: &str = "\
     f64 f32 u32 i64 u8 usize bool str char core std alloc option some none result ok err default clone copy debug \
     partial_eq partial_ord eq ord hash display formatter fmt from into from_str matches write panic vec string drop main \
@@ -43,7 +42,7 @@ fn names(random: &mut Random) -> Vec<String> {
     names
 }
 
-/// A contract without units; not all of them have no errors.
+/// A contract without units, which may have errors.
 pub fn contract(seed: usize) -> String {
     let mut random = Random(seed as u64);
     let names = names(&mut random);
@@ -111,7 +110,7 @@ impl Formulas {
         }
     }
 
-    /// A number above zero, so that it may be divided by.
+    /// A positive number, usable as a divisor.
     fn positive(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self.random.pick(&self.names[..3]).cloned().unwrap_or_default();

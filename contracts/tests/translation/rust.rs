@@ -1,4 +1,4 @@
-//! Rust, compiled by rustc with every warning denied.
+//! Rust, compiled by rustc with all warnings denied.
 
 use std::env::consts::EXE_SUFFIX;
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use roofline_contracts::eval;
 
 use crate::{bits, interpreted, scrambled, strange};
 
-/// A program that prints every equation and class of every contract at every point, a line each; the second time with a
-/// type for each unit.
+/// A program that prints every equation and class of every contract at every point, one per line; then again with a type
+/// per unit.
 fn program(contracts: &[Contract]) -> String {
     let mut modules = String::new();
     let mut main = String::new();
@@ -81,7 +81,7 @@ fn random_contracts_compile_to_rust_that_agrees() {
         .args(["--edition=2024", "-Dwarnings", "-o"])
         .args([&binary, &text])
         .output()
-        .expect("rustc is beside cargo");
+        .expect("rustc can be run");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let ran = Command::new(&binary).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -123,5 +123,5 @@ fn random_contracts_compile_to_rust_that_agrees() {
         }
     }
     assert_eq!(lines.next(), None);
-    assert!(refused >= 8, "only {refused} points did not meet a requirement");
+    assert!(refused >= 8, "only {refused} points violate a requirement");
 }

@@ -1,5 +1,5 @@
-//! A performance model of one's own. The macro checks the units of `pass-time-v1.yaml`, proves its obligation for every
-//! f64 of the domains, and compiles it; an error in the file is an error of the build.
+//! A custom performance model. The macro checks the units of `pass-time-v1.yaml`, proves its obligation for every f64 in the
+//! domains, and compiles it; an error in the file fails the build.
 
 use roofline_macros::roofline_contract;
 
@@ -7,7 +7,7 @@ roofline_contract!(mod pass_time = "pass-time-v1.yaml");
 
 use pass_time::Inputs;
 
-/// 8.5 GB of weights at 57 GB/s, computed while compiling.
+/// 8.5 GB of weights at 57 GB/s, evaluated at compile time.
 const PASS: f64 = match Inputs::new(8.5, 57.0).evaluate() {
     Ok(outputs) => outputs.pass_time,
     Err(_) => panic!("outside the domain"),
@@ -16,8 +16,8 @@ const _: () = assert!(PASS < 150.0, "a pass must not take longer than 150 ms");
 
 fn main() {
     println!("one pass over the weights takes {PASS:.1} ms");
-    // What is outside the domain is refused, not computed.
+    // Inputs outside of their domains are rejected.
     if let Err(error) = Inputs::new(8.5, 0.0).evaluate() {
-        println!("refused: {error}");
+        println!("rejected: {error}");
     }
 }

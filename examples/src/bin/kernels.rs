@@ -1,5 +1,5 @@
-//! The product of a Q8_0 matrix and a vector, with the best instructions of this processor and a thread for each of its
-//! cores, compared with the plain Rust kernel.
+//! A matrix-vector product with a Q8_0 matrix, using the best instruction set of this CPU and one thread per CPU, compared
+//! with the scalar kernel.
 
 use std::error::Error;
 
@@ -15,16 +15,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let blocks = kernels::quantize::<BlockQ8_0>(Isa::detect(), &weights)?;
     let matrix = Matrix::new(&blocks, ROWS, COLUMNS)?;
 
-    let product = |team: &ThreadPool| -> Result<Vec<f32>, kernels::KernelError> {
+    let product = |pool: &ThreadPool| -> Result<Vec<f32>, kernels::KernelError> {
         let mut out = vec![0.0; ROWS];
-        kernels::matvec_q8_0(team, matrix, &x, &mut out)?;
+        kernels::matvec_q8_0(pool, matrix, &x, &mut out)?;
         Ok(out)
     };
     let threads = std::thread::available_parallelism()?.get();
     let fast = product(&ThreadPool::new(Isa::detect(), threads)?)?;
-    let plain = product(&ThreadPool::single(Isa::SCALAR))?;
-    let apart = fast.iter().zip(&plain).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f32::max);
+    let scalar = product(&ThreadPool::single(Isa::SCALAR))?;
+    let error = fast.iter().zip(&scalar).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f32::max);
     println!("{} on {threads} thread(s): {} rows, {} KB", Isa::detect(), fast.len(), matrix.bytes() / 1000);
-    println!("largest relative difference from plain Rust is below 1e-5: {}", apart < 1e-5);
+    println!("largest relative difference from the scalar kernel is below 1e-5: {}", error < 1e-5);
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! What a model file holds: its size, and the bytes of each operation's weights. Only the header is read; the weights stay
-//! where they are.
+//! Lists the contents of a model file: its size, and the bytes of each operation's weights. Reads only the header.
 
 use std::error::Error;
 
 use roofline::model::Model;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).ok_or("name a GGUF, SafeTensors or APR file")?;
+    let path =
+        std::env::args_os().nth(1).ok_or("missing argument; expected a GGUF, SafeTensors or APR file")?;
     let model = Model::open_headers(path)?;
     println!("{} tensors, {} parameters", model.tensors.len(), model.parameters());
     for operation in &model.architecture.operations {

@@ -1,4 +1,4 @@
-//! The ceilings of a known model on known devices: tokens per second that no program can exceed, and what holds it back.
+//! Decode ceilings of a known model on known devices, in tokens per second, and the limiting resource.
 
 use std::error::Error;
 
@@ -9,14 +9,14 @@ use roofline::model::{Hyper, by_name};
 use roofline::predict::{Stored, Target, bits_per_weight, inputs, predict, with_bits};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let model = Hyper::of_known(by_name("llama_3_1_8b").ok_or("it is in models-v1.yaml")?)?;
+    let model = Hyper::of_known(by_name("llama_3_1_8b").ok_or("unknown model llama_3_1_8b")?)?;
     for device in [&RASPBERRY_PI_5, &H100_SXM] {
         let target = Target::of(device, None)?;
         // One sequence with 4096 tokens in the cache.
         let inputs = Inputs { context: 4096.0, ..with_bits(inputs(&model)?, bits_per_weight(&Q8_0)?) };
         let ceiling = predict(inputs, &Stored::of(&Q8_0), &target)?.outputs;
         println!(
-            "{}: {:.2} tokens/s, held back by {:?}",
+            "{}: {:.2} tok/s, limited by {:?}",
             target.name, ceiling.decode_ceiling, ceiling.decode_bound
         );
     }

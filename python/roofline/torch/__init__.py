@@ -1,5 +1,4 @@
-"""The layers of a PyTorch model under the roofs of this machine: what each computes and moves, how long it takes, and
-what share of its roof it reaches.
+"""Profiles the layers of a PyTorch model: FLOPs, bytes, time and utilization of each layer.
 
 >>> import torch, roofline.torch
 >>> layer = torch.nn.Conv2d(4, 8, 3, padding=1, bias=False)
@@ -7,8 +6,8 @@ what share of its roof it reaches.
 >>> profiled.layers[0].flops, profiled.layers[0].bytes
 (36864.0, 4224.0)
 
-Flops and bytes come from the equations of the contract `operation-v1`, weights, inputs and outputs counted once each.
-Functions that a module calls between its layers, such as products, attention or a sum, have rows of their own.
+FLOPs and bytes follow the equations of the contract `operation-v1`; weights, inputs and outputs count once each.
+Functions that a module calls between its layers, such as matrix products, attention or a sum, have separate rows.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from torch import nn
 import roofline
 from roofline.torch._counts import tensors
 from roofline.torch._result import Layer, Peaks, Profile
-from roofline.torch._watch import Watch, Watched
+from roofline.torch._watch import Watch, Record
 
 __all__ = ["Layer", "Peaks", "Profile", "profile"]
 
@@ -39,13 +38,15 @@ def profile(
     steps: int = 10,
     peaks: Optional[Peaks] = None,
 ) -> Profile:
-    """Runs the model and gives for each of its layers what it computes, moves, takes and reaches.
+    """Runs the model and measures its layers.
 
-    `inputs` is what the model is called with: a tensor, a tuple or list of arguments, or a dictionary of named ones;
-    `kwargs` are named ones beside them. An argument that is a list itself goes into a tuple: `([a, b],)`. The model is
-    evaluated (`eval()`, without gradients), and left as it was. It runs `warmup` times, at least once to be counted,
-    then `steps` times to be measured. The roofs are those of this machine unless `peaks` are given. What is not known
-    stays undefined, with a warning that names it.
+    `inputs` are the arguments of the model: a tensor, a tuple or list of arguments, or a dictionary of keyword arguments;
+    `kwargs` are additional keyword arguments. Wrap an argument that is a list in a tuple: `([a, b],)`. The model runs in
+    `eval()` mode without gradients and keeps its mode. It runs `warmup` times, at least once to count operations, and
+    then `steps` times to measure. The default roofs are those of this machine. Layers with unknown cost are undefined,
+    with a warning.
+
+    Raises `roofline.Error` for invalid arguments, and for models that cannot be profiled.
 
     >>> block = nn.Sequential(nn.Linear(64, 32, bias=False), nn.ReLU())
     >>> profiled = profile(block, torch.zeros(8, 64), peaks=Peaks(50.0, 100.0))
@@ -53,41 +54,41 @@ def profile(
     [('0', 'Linear', 32768.0, 11264.0), ('1', 'ReLU', 256.0, 2048.0)]
     """
     if not isinstance(model, nn.Module):
-        raise roofline.Error(f"a model is a torch.nn.Module, not {type(model).__name__}")
-    for name, value, least in [("warmup", warmup, 0), ("steps", steps, 1)]:
-        if not isinstance(value, int) or value < least:
-            raise roofline.Error(f"{name} = {value!r} is not a whole number of at least {least}")
+        raise roofline.Error(f"model: expected a torch.nn.Module, not {type(model).__name__}")
+    for name, value, minimum in [("warmup", warmup, 0), ("steps", steps, 1)]:
+        if not isinstance(value, int) or value < minimum:
+            raise roofline.Error(f"{name} = {value!r}: expected an integer of at least {minimum}")
     if peaks is not None and not isinstance(peaks, Peaks):
-        raise roofline.Error(f"peaks are Peaks(…), Peaks.of(DEVICE) or Peaks.measured(), not {type(peaks).__name__}")
+        raise roofline.Error(f"peaks: expected Peaks(…), Peaks.for_device(…) or Peaks.measured(), not {type(peaks).__name__}")
     if any(map(_is_compiled, model.modules())):
-        raise roofline.Error("the model is compiled by torch.compile, which can't be watched; give the one that it was made of")
+        raise roofline.Error("model: cannot profile a model compiled by torch.compile; pass the original model")
     if any(map(nn.parameter.is_lazy, (*model.parameters(), *model.buffers()))):
-        raise roofline.Error("the model has parameters without a shape yet; call it once before")
-    arguments, named = _arguments(inputs)
-    named.update(kwargs or {})
-    device = _device(model, (arguments, named))
+        raise roofline.Error("model: uninitialized lazy parameters; call the model once before profiling")
+    arguments, keywords = _arguments(inputs)
+    keywords.update(kwargs or {})
+    device = _device(model, (arguments, keywords))
     if peaks is None:
         if device.type != "cpu":
-            raise roofline.Error(f"the model is on {device.type}, whose roofs are not measured; give peaks=Peaks.of(DEVICE) or Peaks(…)")
+            raise roofline.Error(f"model: cannot measure the roofs of {device.type}; pass peaks=Peaks.for_device(…) or Peaks(…)")
         peaks = Peaks.measured()
     clock = _clock(device)
     watch = Watch(model, clock)
     training = {module: module.training for module in model.modules()}
-    whole: list[float] = []
+    times: list[float] = []
     model.eval()
     try:
         with torch.no_grad(), watch:
             for step in range(-max(warmup, 1), steps):
                 start = clock()
-                model(*arguments, **named)
+                model(*arguments, **keywords)
                 seconds = clock() - start
-                watching = watch.end_pass(measured=step >= 0)
+                overhead = watch.end_pass(measured=step >= 0)
                 if step >= 0:
-                    whole.append(seconds - watching)
+                    times.append(seconds - overhead)
     finally:
         for module, mode in training.items():
             module.training = mode
-    layers = [_layer(one, peaks) for one in watch.watched.values() if one.passes]
+    layers = [_layer(record, peaks) for record in watch.records.values() if record.passes]
     _warn(layers)
     settings = {
         "warmup": max(warmup, 1),
@@ -96,7 +97,7 @@ def profile(
         "device": device.type,
         "torch": str(torch.__version__),
     }
-    return Profile(layers, peaks, settings, statistics.median(whole))
+    return Profile(layers, peaks, settings, statistics.median(times))
 
 
 def _is_compiled(module: nn.Module) -> bool:
@@ -110,18 +111,18 @@ def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _device(model: nn.Module, given: Any) -> torch.device:
-    """Where the model runs; it runs in one place."""
-    devices = {one.device for one in (*model.parameters(), *model.buffers(), *tensors(given))}
+    """The device of the model and its inputs, which must be a single one."""
+    devices = {tensor.device for tensor in (*model.parameters(), *model.buffers(), *tensors(given))}
     if len({device.type for device in devices}) > 1:
-        raise roofline.Error(f"the model or its inputs are on several devices: {', '.join(sorted(map(str, devices)))}")
+        raise roofline.Error(f"model: expected a single device; the model and its inputs are on {', '.join(sorted(map(str, devices)))}")
     device = devices.pop() if devices else torch.device("cpu")
     if device.type == "meta":
-        raise roofline.Error("the model is on the device meta, which computes nothing")
+        raise roofline.Error("model: cannot profile a model on the meta device; move it to a real device")
     return device
 
 
 def _clock(device: torch.device) -> Callable[[], float]:
-    """Seconds; on devices that compute behind the program's back, after all is done."""
+    """A clock in seconds that waits for asynchronous devices."""
     synchronize = getattr(getattr(torch, device.type, None), "synchronize", None)
     if device.type == "cpu" or synchronize is None:
         return time.perf_counter
@@ -133,20 +134,20 @@ def _clock(device: torch.device) -> Callable[[], float]:
     return clock
 
 
-def _layer(watched: Watched, peaks: Peaks) -> Layer:
-    passes = watched.passes
+def _layer(record: Record, peaks: Peaks) -> Layer:
+    passes = record.passes
     layer = Layer(
-        watched.name,
-        watched.kind,
-        calls=statistics.fmean(one.calls for one in passes),
-        seconds=[one.seconds for one in passes],
-        dtype=str(watched.dtype).replace("torch.", "") if watched.dtype else None,
-        undefined=watched.undefined,
+        record.name,
+        record.kind,
+        calls=statistics.fmean(step.calls for step in passes),
+        seconds=[step.seconds for step in passes],
+        dtype=str(record.dtype).replace("torch.", "") if record.dtype else None,
+        undefined=record.undefined,
     )
-    if not watched.undefined:
-        layer.flops = statistics.fmean(one.flops for one in passes)
-        layer.bytes = statistics.fmean(one.bytes for one in passes)
-    layer.place(peaks, peaks.of_type(watched.dtype))
+    if not record.undefined:
+        layer.flops = statistics.fmean(step.flops for step in passes)
+        layer.bytes = statistics.fmean(step.bytes for step in passes)
+    layer.apply_roofs(peaks, peaks.rate(record.dtype))
     return layer
 
 
@@ -159,4 +160,4 @@ def _warn(layers: list[Layer]) -> None:
         warnings.warn(f"flops and bytes are undefined for {names}{more}: {reasons}", stacklevel=3)
     lacking = {layer.dtype for layer in layers if not layer.undefined and layer.flops and layer.bound is None and layer.time}
     for dtype in sorted(filter(None, lacking)):
-        warnings.warn(f"no roof is known for {dtype}; give it as Peaks(…, others={{{dtype!r}: GFLOP/s}})", stacklevel=3)
+        warnings.warn(f"no compute roof for {dtype}, so its layers have no bound; pass Peaks(…, others={{{dtype!r}: GFLOP/s}})", stacklevel=3)

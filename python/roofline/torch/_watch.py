@@ -1,8 +1,8 @@
-"""Watches a model run: the time of each layer and of each function between layers, and what they compute and move.
+"""Records the time and cost of each layer, and of each function between layers, while a model runs.
 
-Modules are watched where all their calls pass, in `Module.__call__`, because not every torch shows keyword arguments to
-hooks, and none calls them when a module raises. Functions are watched by a mode of torch, which sees each however it is
-called, and not what it calls in turn, so that nothing counts twice.
+Modules are intercepted in `Module.__call__`, because some versions of torch hide keyword arguments from hooks, and none
+calls hooks if a module raises. Functions are intercepted by a torch function mode, which sees every call but no nested
+calls, so that nothing counts twice.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from roofline.torch._counts import Count, Unknown, count, counted, is_view, plain, sizes
+from roofline.torch._counts import Count, Unknown, count, contract_count, is_view, canonical, sizes
 
-Did = Union[Count, str]
-"""What a call did, or why nobody knows."""
+Cost = Union[Count, str]
+"""The cost of a call, or the reason that it is unknown."""
 
 
 @dataclass
 class Pass:
-    """What a layer did in one pass through the model."""
+    """The totals of a layer in one pass through the model."""
 
     calls: int = 0
     flops: float = 0.0
@@ -34,40 +34,40 @@ class Pass:
 
 
 @dataclass
-class Watched:
-    """A layer, or a function that is called between layers."""
+class Record:
+    """A layer, or a function called between layers."""
 
     name: str
     kind: str
     passes: list[Pass] = field(default_factory=list)
-    """The measured passes in which it was called."""
+    """The measured passes that call it."""
     dtype: Optional[torch.dtype] = None
-    """The type that it computes in."""
+    """The type of its arithmetic."""
     undefined: Optional[str] = None
-    """Why nobody knows what it did."""
+    """The reason that its cost is unknown."""
 
 
 class Watch(TorchFunctionMode):
-    """Watches a model inside of `with`."""
+    """Context manager that records the calls of a model."""
 
     def __init__(self, model: nn.Module, clock: Callable[[], float]) -> None:
         super().__init__()  # type: ignore[no-untyped-call, unused-ignore]
-        self.watched: dict[tuple[str, str], Watched] = {}
-        """By name and kind, in the order of their first call."""
+        self.records: dict[tuple[str, str], Record] = {}
+        """Layers by name and kind, in the order of their first call."""
         self._clock = clock
         self._names = {module: name for name, module in model.named_modules()}
         self._layers = {module for module in self._names if _is_layer(module, model)}
         self._path: list[str] = []
-        """The names of the modules that run, the innermost last."""
+        """The names of the running modules, innermost last."""
         self._in_layer = False
-        self._functions: list[Did] = []
-        """What the functions of the layer that runs did."""
-        self._known: dict[Any, Optional[Did]] = {}
-        """Calls with the same arguments, but for the numbers in them, do the same."""
+        self._functions: list[Cost] = []
+        """The costs of functions in the running layer."""
+        self._known: dict[Any, Optional[Cost]] = {}
+        """Cached costs by signature, which ignores the contents of tensors."""
         self._pass: dict[tuple[str, str], Pass] = {}
         self._watching = 0.0
         self._counting = 0.0
-        """The part of it that is inside the layer that runs."""
+        """The part of the overhead inside the running layer."""
         self._patched = ExitStack()
         self._depth = 0
 
@@ -88,7 +88,7 @@ class Watch(TorchFunctionMode):
 
     @contextmanager
     def _unwatched(self) -> Iterator[None]:
-        """Without the mode, as the model would run by itself; with it where the model has modes of its own."""
+        """Disables the mode, unless the model has its own modes."""
         if _modes() != self._depth:
             yield
             return
@@ -99,10 +99,10 @@ class Watch(TorchFunctionMode):
             super().__enter__()  # type: ignore[no-untyped-call, unused-ignore]
 
     def end_pass(self, measured: bool) -> float:
-        """A pass is over, and counts if it was measured. Watching it took the seconds that come back."""
+        """Ends a pass, records it if it was measured, and returns the profiling overhead in seconds."""
         if measured:
-            for key, did in self._pass.items():
-                self.watched[key].passes.append(did)
+            for key, cost in self._pass.items():
+                self.records[key].passes.append(cost)
         self._pass = {}
         watching, self._watching = self._watching, 0.0
         return watching
@@ -125,20 +125,20 @@ class Watch(TorchFunctionMode):
         self._in_layer, self._functions, self._counting = True, [], 0.0
         try:
             with self._unwatched():
-                # A module may keep something, such as a cache that grows.
+                # A module may have changing state, such as a growing cache.
                 key = (module, _signature((args, kwargs, vars(module))))
-                did = self._known.get(key)
-                if did is not None:
+                cost = self._known.get(key)
+                if cost is not None:
                     start = self._clock()
                     out = called(module, *args, **kwargs)
                     seconds = self._clock() - start
-            if did is None:
+            if cost is None:
                 start = self._clock()
                 out = called(module, *args, **kwargs)
                 seconds = self._clock() - start - self._counting
                 with self._unwatched():
-                    did = self._known[key] = _together(module, self._functions, (args, kwargs), out)
-            self._did(name, type(module).__name__, did, seconds)
+                    cost = self._known[key] = _layer_cost(module, self._functions, (args, kwargs), out)
+            self._record(name, type(module).__name__, cost, seconds)
             return out
         finally:
             self._in_layer = False
@@ -147,94 +147,94 @@ class Watch(TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(function, "__name__", str(function))
-        if name in _ASKED or not (self._path or self._in_layer):
+        if name in _IGNORED or not (self._path or self._in_layer):
             return function(*args, **kwargs)
         start = self._clock()
         out = function(*args, **kwargs)
         done = self._clock()
-        # What comes out may depend on the numbers, such as those that a mask selects.
+        # The shape of the output may depend on the data, for example if a mask selects elements.
         key = (name, _signature((args, kwargs)), _signature(out))
         if key not in self._known:
-            self._known[key] = _counted(name, function, args, kwargs, out)
-        did = self._known[key]
+            self._known[key] = _function_cost(name, function, args, kwargs, out)
+        cost = self._known[key]
         if self._in_layer:
-            if did is not None:
-                self._functions.append(did)
+            if cost is not None:
+                self._functions.append(cost)
             self._counting += self._clock() - done
             return out
-        if did is not None:
-            kind = plain(name)
-            self._did(f"{self._path[-1]}.{kind}".lstrip("."), kind, did, done - start)
+        if cost is not None:
+            kind = canonical(name)
+            self._record(f"{self._path[-1]}.{kind}".lstrip("."), kind, cost, done - start)
         self._watching += self._clock() - done
         return out
 
-    def _did(self, name: str, kind: str, did: Did, seconds: float) -> None:
-        watched = self.watched.setdefault((name, kind), Watched(name, kind))
+    def _record(self, name: str, kind: str, cost: Cost, seconds: float) -> None:
+        record = self.records.setdefault((name, kind), Record(name, kind))
         this = self._pass.setdefault((name, kind), Pass())
         this.calls += 1
         this.seconds += seconds
-        if isinstance(did, str):
-            watched.undefined = watched.undefined or did
+        if isinstance(cost, str):
+            record.undefined = record.undefined or cost
         else:
-            this.flops += did.flops
-            this.bytes += did.bytes
-            watched.dtype = watched.dtype or did.dtype
+            this.flops += cost.flops
+            this.bytes += cost.bytes
+            record.dtype = record.dtype or cost.dtype
 
 
-_ASKED = {
+_IGNORED = {
     "__get__", "size", "dim", "stride", "numel", "is_floating_point", "is_complex", "is_contiguous", "element_size", "data_ptr",
     "_record_function_enter", "_record_function_enter_new", "_record_function_exit",
 }  # fmt: skip
-"""Questions to a tensor and marks for a profiler, which take no time worth measuring."""
+"""Attribute queries and profiler marks, whose time is negligible."""
 
 
 def _modes() -> int:
-    """How many modes are in force."""
+    """Number of active modes."""
     modes: int = torch._C._len_torch_function_stack()  # type: ignore[attr-defined, unused-ignore]
     return modes
 
 
 def _is_layer(module: nn.Module, model: nn.Module) -> bool:
-    """Whether a module is looked at as a whole: it has none inside, or its inside can't be seen."""
+    """True if a module is a single layer: it has no submodules, or they cannot be intercepted."""
     compiled: Any = torch.jit
     if isinstance(module, (nn.MultiheadAttention, compiled.ScriptModule)):
         return True
-    # A model of functions alone is told function by function.
+    # A model that consists only of functions is listed function by function.
     own = module is model and not type(module).__module__.startswith("torch.nn.")
     return not own and next(module.children(), None) is None
 
 
-def _counted(name: str, function: Any, args: Any, kwargs: Any, out: Any) -> Optional[Did]:
+def _function_cost(name: str, function: Any, args: Any, kwargs: Any, out: Any) -> Optional[Cost]:
     try:
         return count(name, function, args, kwargs, out)
     except Unknown as reason:
         return str(reason)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-        return f"the function {name} is not known with these arguments"
+        return f"unsupported arguments of function {name}"
 
 
-def _together(module: nn.Module, functions: list[Did], given: Any, out: Any) -> Did:
-    """What the functions of a layer do together: all that they compute, with only what goes in and comes out moved."""
-    unknown = next((one for one in functions if isinstance(one, str)), None)
+def _layer_cost(module: nn.Module, functions: list[Cost], given: Any, out: Any) -> Cost:
+    """The cost of a layer: all arithmetic of its functions, and the bytes of its inputs, outputs and parameters."""
+    unknown = next((cost for cost in functions if isinstance(cost, str)), None)
     if unknown is not None:
         return unknown
-    counts = [one for one in functions if isinstance(one, Count)]
+    counts = [cost for cost in functions if isinstance(cost, Count)]
     own = [*module.parameters(), *module.buffers()]
     if not counts:
-        return Count(0.0, 0.0) if is_view((given, own), out) else f"{type(module).__name__} calls no function that torch shows"
+        return Count(0.0, 0.0) if is_view((given, own), out) else f"{type(module).__name__} calls no function that torch exposes"
     if len(counts) == 1:
         return counts[0]
-    most = max(counts, key=lambda one: one.flops)
-    # Of a table that a layer keeps, its functions may take a part.
+    largest = max(counts, key=lambda cost: cost.flops)
+    # The functions of a layer may read only a part of its parameters.
     try:
-        moved = min(sizes((given, own, out)), sum(one.bytes for one in counts))
-        return counted(most.dtype, other_flops=sum(one.flops for one in counts), extra_bytes=moved)
+        moved = min(sizes((given, own, out)), sum(cost.bytes for cost in counts))
+        return contract_count(largest.dtype, other_flops=sum(cost.flops for cost in counts), extra_bytes=moved)
     except Unknown as reason:
         return str(reason)
 
 
 def _signature(values: Any) -> Any:
-    """What the same counts follow from: tensors but for their numbers, and everything else."""
+    """A key for calls of equal cost: types, shapes and strides of tensors, and all other values."""
     if isinstance(values, torch.Tensor):
         strided = values.layout is torch.strided
         return (values.dtype, tuple(values.shape), values.stride() if strided else values.layout)

@@ -13,7 +13,7 @@ use serde_yaml::Mapping;
 
 use crate::cases::figure::{self, Figure, Names};
 use crate::{cases, checks};
-use roofline_test_support::graph::Says::Number;
+use roofline_test_support::graph::Attribute::Number;
 use roofline_test_support::graph::{FLOAT, Graph, Message};
 use roofline_test_support::network::Network;
 use roofline_test_support::scratch::files;

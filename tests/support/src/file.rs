@@ -13,26 +13,26 @@ use crate::writer::{Gguf, Value, safetensors_header};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// The architecture in a GGUF file, if it is not the name of the description.
+    /// The architecture in a GGUF file; defaults to the name of the description.
     architecture: Option<String>,
-    /// Keys of a GGUF file, behind the architecture unless they begin with `general.` or `tokenizer.`.
+    /// Keys of a GGUF file, prefixed with the architecture unless they start with `general.` or `tokenizer.`.
     #[serde(default)]
     keys: Mapping,
-    /// The `config.json` of a directory with SafeTensors, or alone if there are no tensors.
+    /// The `config.json` of a directory with SafeTensors files, or the only file if there are no tensors.
     config: Option<Yaml>,
-    /// Whether the file is a lone SafeTensors file.
+    /// Writes a single SafeTensors file.
     #[serde(default)]
     safetensors: bool,
-    /// Whether each group of tensors is a file of its own, listed in an index.
+    /// Writes a file for each group of tensors, and their index.
     #[serde(default)]
     shards: bool,
-    /// Whether tensors stand for other numbers of weights than they have.
+    /// Tensors are packed, so that their elements are not the weights.
     #[serde(default)]
     pub packed: bool,
     /// The type of tensors with more than one dimension.
     matrices: Option<String>,
-    /// Groups of tensors in the order of the file: dimensions by name, the type last if it is not the usual one. `layers`
-    /// says which blocks have them, `prefix` how a block is called if not `blk`, and `like` lists shared groups.
+    /// Groups of tensors in the order of the file: dimensions by name, followed by the type if it is not the default. `layers`
+    /// are the blocks with these tensors, `prefix` is the name of a block (default `blk`), and `like` lists shared groups.
     #[serde(default)]
     tensors: Vec<Mapping>,
 }
@@ -40,7 +40,7 @@ pub struct File {
 type Tensor = (String, Vec<u64>, Dtype);
 
 impl File {
-    /// Writes the files into a directory and returns the paths that the model can be opened by.
+    /// Writes the files into a directory and returns all paths that open the model.
     pub fn write(&self, directory: &Path, name: &str, matrices: &str) -> Vec<PathBuf> {
         let groups = self.groups(matrices);
         if let Some(config) = &self.config {
@@ -61,7 +61,7 @@ impl File {
         vec![if self.config.is_some() { directory.to_owned() } else { path }]
     }
 
-    /// Elements of all tensors, and their bytes.
+    /// The number of elements and bytes of all tensors.
     pub fn stored(&self, matrices: &str) -> (u64, u64) {
         let tensors = self.groups(matrices).concat();
         let elements = |dims: &[u64]| dims.iter().product::<u64>();
@@ -110,8 +110,7 @@ impl File {
     }
 }
 
-/// Writes the file that a description stands for, in the format of the path's extension. Matrices are in F32 unless the
-/// description says otherwise.
+/// Writes the described file in the format of the path's extension. Matrices are in F32 by default.
 pub fn write(path: &Path, description: &str) {
     fn parsed<T: DeserializeOwned>(path: &Path, description: &str) -> T {
         serde_yaml::from_str(description).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -150,13 +149,12 @@ fn layers(which: &Yaml) -> Vec<u64> {
 }
 
 fn metadata(value: &Yaml) -> Value {
-    let number =
-        |value: &Yaml| u32::try_from(value.as_u64().expect("a number")).expect("a number of 32 bits");
+    let number = |value: &Yaml| u32::try_from(value.as_u64().expect("a number")).expect("a 32-bit number");
     match value {
         Yaml::Bool(value) => (*value).into(),
         Yaml::String(value) => value.as_str().into(),
         Yaml::Mapping(repeated) => {
-            let (text, times) = repeated.iter().next().expect("a text and how often it is there");
+            let (text, times) = repeated.iter().next().expect("a text and its count");
             Value::Texts(vec![text.as_str().expect("a text").to_owned(); number(times) as usize])
         }
         Yaml::Sequence(values) if values[0].is_bool() => {
@@ -167,7 +165,7 @@ fn metadata(value: &Yaml) -> Value {
     }
 }
 
-/// A file of zeros behind its header, which takes no place on the disk.
+/// Writes a sparse file with a header, followed by zeros.
 fn sparse(path: &Path, header: &[u8], length: u64) -> PathBuf {
     std::fs::write(path, header).expect("a test file can be written");
     let file = std::fs::OpenOptions::new().write(true).open(path).expect("the file just written");
@@ -182,7 +180,7 @@ fn save(path: &Path, tensors: &[Tensor]) -> PathBuf {
     sparse(path, &header, header.len() as u64 + data)
 }
 
-/// A file for each group and their index; the model opens by its directory, its last file and its index.
+/// Writes a file for each group and their index; the directory, the last file and the index open the model.
 fn shards(directory: &Path, groups: &[Vec<Tensor>]) -> Vec<PathBuf> {
     let mut map = serde_json::Map::new();
     let mut last = PathBuf::new();

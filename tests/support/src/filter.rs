@@ -1,9 +1,9 @@
-//! A small part of the language of `jq`: `.rows[0].name`, `.rows[].name`, `length`, `keys`, `{name, other}`,
+//! A subset of the language of `jq`: `.rows[0].name`, `.rows[].name`, `length`, `keys`, `{name, other}`,
 //! `select(.name == "x")` and `[...]` around a filter, combined with `,` and `|`.
 
 use serde_json::{Map, Value};
 
-/// The results of a filter as `jq -c` prints them, one in a line.
+/// The results of a filter in the format of `jq -c`, one per line.
 pub fn lines(filter: &str, document: &[u8]) -> Vec<String> {
     let document = match serde_json::from_slice(document) {
         Ok(document) => document,
@@ -64,7 +64,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The parts between separators that are outside brackets and quotes.
+/// Splits at separators outside of brackets and quotes.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut depth, mut quoted) = (0, false);
     text.split(move |next| {

@@ -1,6 +1,6 @@
-//! ONNX files made in memory, field by field.
+//! ONNX files built in memory, field by field.
 
-/// A message to be: fields one behind the other.
+/// A protobuf message under construction.
 #[derive(Clone, Default)]
 pub struct Message(pub Vec<u8>);
 
@@ -37,7 +37,7 @@ impl Message {
     }
 }
 
-/// A graph to be.
+/// A graph under construction.
 #[derive(Clone, Default)]
 pub struct Graph(pub Message);
 
@@ -46,21 +46,27 @@ pub const UINT8: i64 = 2;
 pub const INT8: i64 = 3;
 pub const INT64: i64 = 7;
 
-/// What an attribute says.
-pub enum Says<'a> {
+/// The value of an attribute.
+pub enum Attribute<'a> {
     Number(i64),
     List(&'a [i64]),
     Word(&'a str),
 }
 
-use Says::{List, Number, Word};
+use Attribute::{List, Number, Word};
 
 impl Graph {
-    pub fn node(self, op: &str, inputs: &[&str], outputs: &[&str], says: &[(&str, Says)]) -> Graph {
+    pub fn node(
+        self,
+        op: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[(&str, Attribute)],
+    ) -> Graph {
         let mut node = Message::default().each(1, inputs).each(2, outputs).text(4, op);
-        for (name, says) in says {
+        for (name, value) in attributes {
             let attribute = Message::default().text(1, name);
-            let attribute = match says {
+            let attribute = match value {
                 Number(number) => attribute.int(3, *number),
                 List(list) => list.iter().fold(attribute, |out, number| out.int(8, *number)),
                 Word(word) => attribute.text(4, word),
@@ -70,7 +76,7 @@ impl Graph {
         Graph(self.0.message(1, &node))
     }
 
-    /// Weights without data, as files with external data have them.
+    /// Weights without data, as in files with external data.
     pub fn weight(self, name: &str, dims: &[i64], kind: i64) -> Graph {
         let tensor =
             dims.iter().fold(Message::default(), |out, dim| out.int(1, *dim)).int(2, kind).text(8, name);

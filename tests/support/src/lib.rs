@@ -1,5 +1,5 @@
-//! Shared by the tests and benchmarks of the workspace: model files made in memory or described in YAML, directories for
-//! them, transcripts of commands, and an allocator that counts.
+//! Support for tests and benchmarks: model files built in memory or described in YAML, scratch directories, transcripts of
+//! commands, and an allocator that measures peak memory.
 
 #![allow(missing_docs, reason = "test support")]
 

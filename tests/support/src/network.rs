@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use crate::graph::{FLOAT, Graph, INT8, Says, UINT8};
+use crate::graph::{Attribute, FLOAT, Graph, INT8, UINT8};
 
-/// Shapes may end in `U8` or `I8`, and are of F32 otherwise; a dimension may have a name.
+/// Shapes may end in `U8` or `I8` and are F32 otherwise; dimensions may have names.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -14,10 +14,10 @@ pub struct Network {
     /// Weights without data.
     #[serde(default)]
     weights: Mapping,
-    /// Lists of whole numbers.
+    /// Lists of integers.
     #[serde(default)]
     numbers: Mapping,
-    /// Shapes that the file states for results.
+    /// Shapes of results stated in the file.
     #[serde(default)]
     values: Mapping,
     /// `{Conv: [image, weights], to: result, strides: [2, 2]}`: the operator with its inputs, then `to`, then attributes.
@@ -53,13 +53,13 @@ fn node(graph: Graph, node: &Mapping) -> Graph {
     let attributes =
         entries.filter(|(name, _)| *name != "to").map(|(name, value)| (name, integers(value), value));
     let attributes: Vec<_> = attributes.collect();
-    let says = attributes.iter().map(|(name, list, value)| match value {
-        Value::Sequence(_) => (*name, Says::List(list)),
-        Value::String(word) => (*name, Says::Word(word)),
-        _ => (*name, Says::Number(list[0])),
+    let attributes = attributes.iter().map(|(name, list, value)| match value {
+        Value::Sequence(_) => (*name, Attribute::List(list)),
+        Value::String(word) => (*name, Attribute::Word(word)),
+        _ => (*name, Attribute::Number(list[0])),
     });
     let outputs = node.get("to").map(texts).unwrap_or_default();
-    graph.node(operator, &texts(inputs), &outputs, &says.collect::<Vec<_>>())
+    graph.node(operator, &texts(inputs), &outputs, &attributes.collect::<Vec<_>>())
 }
 
 fn shape(value: &Value) -> (Vec<String>, i64) {
@@ -77,7 +77,7 @@ fn dimension(value: &Value) -> String {
     value.as_str().map_or_else(|| integers(value)[0].to_string(), str::to_owned)
 }
 
-/// A number or a list of them; none for a word.
+/// A number or a list of numbers; empty for a word.
 fn integers(value: &Value) -> Vec<i64> {
     let all = value.as_sequence().cloned().unwrap_or_else(|| vec![value.clone()]);
     all.iter().filter_map(Value::as_i64).collect()

@@ -1,10 +1,10 @@
-//! The smallest language model with everything in it, for tests that work its costs out by hand.
+//! A minimal language model, for tests that compute its costs by hand.
 
 use roofline_models::Dtype::{self, F32, Q8_0};
 
 use crate::writer::{Gguf, Value};
 
-/// Keys of a model of 64 wide, 4 heads of which 2 have keys and values, 96 inside.
+/// Keys of a model with width 64, 4 heads, 2 KV heads and feed-forward width 96.
 pub fn keys(layers: u32) -> Vec<(&'static str, Value)> {
     vec![
         ("block_count", layers.into()),
@@ -17,7 +17,7 @@ pub fn keys(layers: u32) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The same with other and further keys.
+/// [`keys`], with replaced and additional keys.
 pub fn with(layers: u32, more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
     let mut keys = keys(layers);
     keys.retain(|(key, _)| !more.iter().any(|(name, _)| name == key));
@@ -48,7 +48,7 @@ pub const FEED_FORWARD: &[(&str, &[u64], Dtype)] = &[
     ("ffn_down.weight", &[64, 96], Q8_0),
 ];
 
-/// That model, with matrices of this type.
+/// The model with matrices of this type.
 pub fn llama(dtype: Dtype) -> Gguf {
     let block: Vec<_> = [ATTENTION, FEED_FORWARD]
         .concat()

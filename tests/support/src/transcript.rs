@@ -2,7 +2,7 @@
 //!
 //! ````text
 //! ```yaml small.yaml
-//! the file `small.yaml`, for the commands that follow
+//! content of the file `small.yaml`, for the following commands
 //! ```
 //!
 //! ```console
@@ -16,11 +16,11 @@
 //! ```
 //! ````
 //!
-//! Commands are run by `sh`, and a line that ends in `\` continues after `> `. `...` stands for any lines but those about
-//! standard error and the exit code, `[..]` for any part of a line, and `[CWD]` for the directory of the session. A filter
-//! behind the last `| jq -c` is applied by this module, see [`crate::filter`]: no program is needed, and the exit code stays
-//! that of the command. A YAML block named `.gguf`, `.safetensors` or `.onnx` describes a model file of zeros, see
-//! [`crate::file`]. A block whose content has fences has a longer fence itself.
+//! Commands are run by `sh`, and a line that ends in `\` continues after `> `. `...` matches any lines except the markers for
+//! standard error and the exit code, `[..]` matches any part of a line, and `[CWD]` is the directory of the session. A
+//! filter after the last `| jq -c` is applied by this module, see [`crate::filter`]: `jq` is not needed, and the exit code
+//! remains that of the command. A YAML block named `.gguf`, `.safetensors` or `.onnx` describes a model file of zeros, see
+//! [`crate::file`]. A block whose content contains fences needs a longer fence.
 
 use std::ffi::OsString;
 use std::fs;
@@ -37,14 +37,14 @@ const SIGNAL: &str = "[ended by a signal]";
 /// The place and the environment of a transcript's commands.
 pub struct Session {
     pub directory: PathBuf,
-    /// The whole environment.
+    /// The complete environment.
     pub variables: Vec<(OsString, OsString)>,
-    /// Shows standard error behind a line `[stderr]` instead of where a terminal shows it.
+    /// Prints standard error after a line `[stderr]` instead of interleaved with the output.
     pub stderr_apart: bool,
 }
 
 impl Session {
-    /// Runs a command and returns what it prints, and its exit code if that is not 0.
+    /// Runs a command and returns its output, with a line for an exit code other than 0.
     pub fn run(&self, command: &str) -> Vec<String> {
         let (command, filter) = match command.rsplit_once("| jq -c ") {
             Some((command, filter)) => (command, Some(filter.trim().trim_matches('\''))),
@@ -71,14 +71,14 @@ impl Session {
         lines.iter().map(|line| line.replace(&here, "[CWD]")).collect()
     }
 
-    /// Writes a file that a block names.
+    /// Writes the file of a block.
     fn write(&self, name: &str, lines: &[String]) {
         let path = self.directory.join(name);
-        fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a directory is made");
+        fs::create_dir_all(path.parent().expect("a parent directory")).expect("the directory can be created");
         let text = lines.join("\n") + "\n";
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("gguf" | "safetensors" | "onnx") => file::write(&path, &text),
-            _ => fs::write(path, text).expect("a file is written"),
+            _ => fs::write(path, text).expect("the file can be written"),
         }
     }
 }
@@ -87,14 +87,14 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).replace('\r', "").lines().map(str::to_owned).collect()
 }
 
-/// A page as it should be, and what differs from it.
+/// The corrected page and the differences.
 #[derive(Debug, PartialEq)]
 pub struct Checked {
     pub page: String,
     pub differences: Vec<String>,
 }
 
-/// Runs a page as one session. `first` is the number of its first line in the file of this name.
+/// Runs a page as one session. `first` is the number of its first line in the file `name`.
 pub fn check(name: &str, first: usize, page: &str, session: &Session) -> Checked {
     let (mut written, mut differences) = (Vec::new(), Vec::new());
     for part in parse(page) {
@@ -134,7 +134,7 @@ pub fn check(name: &str, first: usize, page: &str, session: &Session) -> Checked
     Checked { page: written.join("\n") + "\n", differences }
 }
 
-/// The part of a page before its first `##` heading, and a part for each of these headings, with the number of its line.
+/// Splits a page at `##` headings and returns the parts with the numbers of their first lines.
 pub fn sections(page: &str) -> Vec<(usize, String)> {
     let mut sections = vec![(0, String::new())];
     let mut fence: Option<&str> = None;
@@ -145,14 +145,14 @@ pub fn sections(page: &str) -> Vec<(usize, String)> {
             None if line.starts_with("## ") => sections.push((number, String::new())),
             _ => {}
         }
-        let (_, section) = sections.last_mut().expect("there is one");
+        let (_, section) = sections.last_mut().expect("a section");
         *section += line;
         section.push('\n');
     }
     sections
 }
 
-/// Applies a function to all items, on all processors.
+/// Applies a function to all items, in parallel on all CPUs.
 pub fn parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -180,7 +180,7 @@ enum Part {
     Console { line: usize, fence: String, steps: Vec<Step> },
 }
 
-/// The backticks of a line, and what follows them.
+/// The backticks at the start of a line, and the rest.
 fn opening(line: &str) -> (&str, &str) {
     line.split_at(line.len() - line.trim_start_matches('`').len())
 }
@@ -218,27 +218,26 @@ fn steps(lines: &[String]) -> Vec<Step> {
             (Some(command), ..) => steps.push(Step { command: command.to_owned(), expected: Vec::new() }),
             (_, Some(more), Some(step)) if goes_on => step.command += &format!("\n{more}"),
             (.., Some(step)) => step.expected.push(line.clone()),
-            (.., None) => panic!("a console block begins with `$ command`, not with {line:?}"),
+            (.., None) => panic!("expected `$ command` at the start of a console block, found {line:?}"),
         }
     }
     steps
 }
 
-/// The cheapest alignment of the rest of two texts.
+/// A step of the cheapest alignment of two texts.
 #[derive(Clone, Copy)]
 enum Move {
     End,
-    /// `...` stands here for nothing more.
+    /// `...` matches no further lines.
     Close,
-    /// `...` stands for the next line.
+    /// `...` matches the next line.
     Skip,
     Pair,
     Remove,
     Insert,
 }
 
-/// The lines found, with the wildcards of the expected ones kept wherever they still stand for something: the expected lines
-/// themselves if they match.
+/// The found lines, with the wildcards of the expected lines where these still match; the expected lines if all match.
 fn merge(expected: &[String], found: &[String]) -> Vec<String> {
     if !expected.iter().any(|line| line == "..." || line.contains("[..]")) {
         return found.to_vec();
@@ -270,7 +269,7 @@ fn merge(expected: &[String], found: &[String]) -> Vec<String> {
             Move::End => return merged,
             Move::Close => (Some(&expected[i]), 1, 0),
             Move::Skip => (None, 0, 1),
-            Move::Pair if stands_for(&expected[i], &found[j]) => (Some(&expected[i]), 1, 1),
+            Move::Pair if matches_line(&expected[i], &found[j]) => (Some(&expected[i]), 1, 1),
             Move::Pair => (Some(&found[j]), 1, 1),
             Move::Remove => (None, 1, 0),
             Move::Insert => (Some(&found[j]), 0, 1),
@@ -280,13 +279,13 @@ fn merge(expected: &[String], found: &[String]) -> Vec<String> {
     }
 }
 
-/// Whether a line says where lines come from or how a command ended, which `...` never hides.
+/// True for markers of standard error and exit codes, which `...` does not match.
 fn is_marker(line: &str) -> bool {
     line == STDERR || line == SIGNAL || line.starts_with(EXIT)
 }
 
-/// Whether a line is the expected one, where `[..]` stands for anything.
-fn stands_for(expected: &str, found: &str) -> bool {
+/// True if a line matches the expected one with its wildcards `[..]`.
+fn matches_line(expected: &str, found: &str) -> bool {
     let Some((first, rest)) = expected.split_once("[..]") else { return expected == found };
     let Some(mut found) = found.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split("[..]").collect();
@@ -298,9 +297,9 @@ fn stands_for(expected: &str, found: &str) -> bool {
     found.ends_with(last)
 }
 
-/// 0 for lines that match, 1 for lines without a common word.
+/// The distance of two lines: 0 for a match, 1 without a common word.
 fn difference(expected: &str, found: &str) -> f64 {
-    if stands_for(expected, found) {
+    if matches_line(expected, found) {
         return 0.0;
     }
     let mut others: Vec<&str> = found.split_whitespace().collect();
@@ -311,16 +310,16 @@ fn difference(expected: &str, found: &str) -> f64 {
         }
     }
     let common = (count - others.len()) as f64;
-    // Never 0 for lines that differ.
+    // Positive for lines that differ.
     1.0 - 0.99 * 2.0 * common / (count + total).max(1) as f64
 }
 
-/// Creates links to these targets beside the directories of sessions, for paths that are the same everywhere.
+/// Creates links to these targets next to the session directories, so that paths are identical on all machines.
 #[cfg(unix)]
 pub fn link(directory: &Path, targets: &[(&str, PathBuf)]) {
-    fs::create_dir_all(directory).expect("a directory is made");
+    fs::create_dir_all(directory).expect("the directory can be created");
     for (name, target) in targets {
-        // Another test may have made it just now.
+        // Another test may create it concurrently.
         let _ =
             std::os::unix::fs::symlink(fs::canonicalize(target).expect("it exists"), directory.join(name));
     }
@@ -353,14 +352,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_and_the_end_of_standard_error_are_shown() {
+    fn long_commands_and_standard_error_are_shown() {
         let page = "````console\n$ echo one \\\n> two; echo three >&2\none two\n[stderr]\nthree\n$ echo '```'\n```\n````\n";
         let checked = check("long", 1, page, &session("transcript-long"));
         assert_eq!(checked, Checked { page: page.to_owned(), differences: vec![] });
     }
 
     #[test]
-    fn wildcards_stand_for_lines_and_parts_of_lines_and_survive_other_changes() {
+    fn wildcards_match_lines_and_survive_other_changes() {
         let merged = |expected: &str, found: &str| {
             let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
             merge(&lines(expected), &lines(found)).join("\n")
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_divide_a_page_unless_they_are_printed() {
+    fn headings_outside_of_blocks_divide_a_page() {
         let page = "# T\n\n## A\n\n```console\n$ x\n## B\n```\n## C\n";
         let expected = [(0, "# T\n\n"), (2, "## A\n\n```console\n$ x\n## B\n```\n"), (8, "## C\n")];
         assert_eq!(sections(page), expected.map(|(line, text)| (line, text.to_owned())));

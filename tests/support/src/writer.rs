@@ -1,4 +1,4 @@
-//! Model files made in memory: a GGUF writer that can also write what it should not, and SafeTensors.
+//! Model files built in memory: SafeTensors, and GGUF, also invalid.
 
 use roofline_models::Dtype;
 
@@ -15,7 +15,7 @@ pub enum Value {
     U32s(Vec<u32>),
     Bools(Vec<bool>),
     Texts(Vec<String>),
-    /// A type number and the bytes behind it, as they are.
+    /// A type number and raw bytes.
     Raw(u32, Vec<u8>),
 }
 
@@ -43,18 +43,18 @@ impl From<Vec<u32>> for Value {
     }
 }
 
-/// A tensor's entry: dimensions slowest first, as the library lists them.
+/// The entry of a tensor; dimensions are slowest first, as in the library.
 #[derive(Clone)]
 pub struct Entry {
     pub name: Vec<u8>,
     pub dims: Vec<u64>,
     pub type_id: u32,
-    /// Behind the tensor before it when none.
+    /// The offset; by default after the previous tensor.
     pub offset: Option<u64>,
     pub bytes: u64,
 }
 
-/// A GGUF file to be.
+/// A GGUF file under construction.
 #[derive(Clone)]
 pub struct Gguf {
     pub version: u32,
@@ -75,7 +75,7 @@ impl Gguf {
         Gguf::default()
     }
 
-    /// A file of this architecture, whose name goes before each key.
+    /// A file of this architecture, whose name prefixes each key.
     pub fn of(architecture: &str, keys: &[(&str, Value)]) -> Gguf {
         let mut gguf = Gguf::new().key("general.architecture", architecture);
         for (key, value) in keys {
@@ -90,8 +90,8 @@ impl Gguf {
     }
 
     pub fn tensor(mut self, name: &str, dims: &[u64], dtype: Dtype) -> Gguf {
-        let bytes = dtype.bytes(dims.iter().product()).expect("a test's tensor fills its blocks");
-        let type_id = dtype.ggml().expect("a test's tensor has a ggml type");
+        let bytes = dtype.bytes(dims.iter().product()).expect("whole blocks");
+        let type_id = dtype.ggml().expect("a ggml type");
         self.tensors.push(Entry { name: name.into(), dims: dims.to_vec(), type_id, offset: None, bytes });
         self
     }
@@ -101,7 +101,7 @@ impl Gguf {
         self
     }
 
-    /// The header, padded to where the data begins.
+    /// The header, padded to the start of the data.
     pub fn header(&self) -> Vec<u8> {
         let mut out = Bytes { bytes: b"GGUF".to_vec(), big_endian: self.big_endian };
         out.u32(self.version);
@@ -128,7 +128,7 @@ impl Gguf {
         out.bytes
     }
 
-    /// Bytes of the whole file.
+    /// Size of the whole file in bytes.
     pub fn length(&self) -> u64 {
         let data: u64 = self.tensors.iter().map(|tensor| tensor.bytes.next_multiple_of(self.alignment)).sum();
         self.header().len() as u64 + data
@@ -232,14 +232,14 @@ pub fn safetensors(tensors: &[(&str, &[u64], Dtype)]) -> Vec<u8> {
     bytes
 }
 
-/// The header of a SafeTensors file, and the bytes of data behind it.
+/// The header of a SafeTensors file and the size of its data.
 pub fn safetensors_header(tensors: &[(&str, &[u64], Dtype)]) -> (Vec<u8>, u64) {
     let mut end = 0;
     let entries: Vec<String> = tensors
         .iter()
         .map(|(name, dims, dtype)| {
             let start = end;
-            end += dtype.bytes(dims.iter().product()).expect("a test's tensor has a size");
+            end += dtype.bytes(dims.iter().product()).expect("whole blocks");
             format!(r#""{name}":{{"dtype":"{dtype}","shape":{dims:?},"data_offsets":[{start},{end}]}}"#)
         })
         .collect();

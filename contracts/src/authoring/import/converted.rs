@@ -1,4 +1,5 @@
-//! The converted contract: checked and proven repeatedly, dropping items that fail with a reason, until the rest compiles.
+//! The converted contract. It is checked and proven repeatedly; items that fail are dropped with a reason, until the rest
+//! compiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,7 +15,7 @@ use crate::report::Severity;
 use crate::source::Source;
 use crate::unit::Unit;
 
-/// Names that every generated module has anyway.
+/// Names that every generated module defines.
 pub const RESERVED_ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
 
 /// An equation.
@@ -28,22 +29,22 @@ pub struct Equation {
     pub formula: String,
     /// Documentation.
     pub doc: String,
-    /// Where it stood.
+    /// Its path in the published contract.
     pub place: String,
-    /// Why it could not stay.
+    /// The reason that it was dropped.
     pub dropped: Option<String>,
 }
 
-/// Bands of a value.
+/// A classifier by bands of a value.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     /// Its name.
     pub name: String,
     /// The value that it classifies.
     pub of: String,
-    /// Names with the least value of each but the first, ascending.
+    /// Names with their lower limits, ascending; the first has none.
     pub bands: Vec<(String, Option<f64>)>,
-    /// Why it could not stay.
+    /// The reason that it was dropped.
     pub dropped: Option<String>,
 }
 
@@ -58,9 +59,9 @@ pub struct Obligation {
     pub doc: String,
     /// The consequence of a failure.
     pub if_fails: String,
-    /// For the harness.
+    /// Setting of the harness.
     pub solver: Option<String>,
-    /// For the harness.
+    /// Setting of the harness.
     pub unwind: Option<u32>,
     /// Its verification state.
     pub state: State,
@@ -69,16 +70,16 @@ pub struct Obligation {
 /// The verification state of an obligation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Nothing yet.
+    /// Not checked yet.
     #[default]
     Open,
-    /// It holds everywhere.
+    /// Proven over the whole domain.
     Proven,
-    /// It held at this many points.
+    /// True at this number of tested points.
     Tested(usize),
-    /// It is what a bound checks.
+    /// Already checked by this bound.
     Bound(String),
-    /// It could not stay, and why.
+    /// Dropped, with the reason.
     Dropped(String),
 }
 
@@ -91,7 +92,7 @@ pub struct ConvertedContract {
     pub version: String,
     /// Its description.
     pub description: String,
-    /// Where its formulas come from.
+    /// The sources of its formulas.
     pub references: Vec<String>,
     /// Domains by name.
     pub domains: BTreeMap<String, String>,
@@ -101,14 +102,14 @@ pub struct ConvertedContract {
     pub classifiers: Vec<Classifier>,
     /// The obligations.
     pub obligations: Vec<Obligation>,
-    /// Documentation: where it stood, what it says, why it is not formal.
+    /// Documentation: path, text and the reason that it is not formal.
     pub informal: Vec<(String, String, String)>,
-    /// Proposals that formulas contradict.
+    /// Proposed units that contradict formulas.
     pub dropped_units: Vec<String>,
-    /// Units that the published contract itself contradicts: where, and what is wrong.
+    /// Contradictory units in the published contract: path and description.
     pub conflicts: Vec<(String, String)>,
     units: BTreeMap<String, Proposal>,
-    /// Quantities whose domain is a proposal.
+    /// Quantities with a proposed domain.
     proposed: BTreeSet<String>,
 }
 
@@ -128,7 +129,7 @@ const DIVISOR_MESSAGE: &str = "division by";
 const REFUTED_PREFIX: &str = "false in floating point";
 
 impl ConvertedContract {
-    /// Checks and proves until what is left compiles. The names of its quantities and equations.
+    /// Checks and proves until the rest compiles. Returns the names of its quantities and equations.
     pub fn settle(&mut self, codomain_units: &BTreeMap<String, String>) -> BTreeSet<String> {
         loop {
             while self.find_units(codomain_units) {}
@@ -160,7 +161,7 @@ impl ConvertedContract {
         (0..self.equations.len()).filter(|&at| self.equations[at].dropped.is_none())
     }
 
-    /// Names that the equations use and that are none themselves, in the order of their use.
+    /// Names that are used but not defined by equations, in the order of their use.
     fn quantities(&self) -> Vec<String> {
         let equations: BTreeSet<&str> = self.alive().map(|at| self.equations[at].name.as_str()).collect();
         let mut found: Vec<String> = Vec::new();
@@ -175,7 +176,7 @@ impl ConvertedContract {
         found
     }
 
-    /// The equations, each after those it uses.
+    /// The equations in an order in which each follows those it uses.
     fn order(&self) -> Vec<usize> {
         let mut left: Vec<usize> = self.alive().collect();
         let mut order = Vec::new();
@@ -185,7 +186,7 @@ impl ConvertedContract {
                 let names: Vec<String> = formula.iter().flat_map(|f| f.names()).map(str::to_owned).collect();
                 left.iter().any(|&other| names.contains(&self.equations[other].name))
             };
-            // In a cycle all wait; the checker will say so.
+            // The checker reports cycles.
             let next = left.iter().position(|&at| !waits(at)).unwrap_or(0);
             order.push(left.remove(next));
         }
@@ -223,7 +224,7 @@ impl ConvertedContract {
         conflict
     }
 
-    /// Codomains that name another unit than the formula has.
+    /// Records codomains whose unit differs from that of the formula.
     fn compare_codomains(&mut self, codomain_units: &BTreeMap<String, String>) {
         for at in self.alive().collect::<Vec<_>>() {
             let Equation { name, place, .. } = &self.equations[at];
@@ -231,7 +232,7 @@ impl ConvertedContract {
                 continue;
             };
             let (said_unit, found_unit) = (Unit::parse(said), Unit::parse(&found.unit));
-            // A plain number says nothing against a unit, nor does a rate that does not say what it counts.
+            // Dimensionless numbers and rates of unnamed counts are compatible with any unit.
             let uncounted = Unit::parse(&said.replace("token", "1"));
             if said_unit == found_unit || uncounted == found_unit || found.unit == "1" {
                 continue;
@@ -242,7 +243,7 @@ impl ConvertedContract {
         }
     }
 
-    /// Bounded domains, marked as proposals, where they make provable what is not proven without.
+    /// Proposes bounded domains if they make unproven obligations provable.
     fn propose_bounds(&mut self) {
         let proven = |converted: &ConvertedContract| {
             converted.obligations.iter().filter(|obligation| obligation.state == State::Proven).count()
@@ -286,7 +287,7 @@ impl ConvertedContract {
         Source { name: format!("{}.yaml", self.id), text, sha256: String::new() }
     }
 
-    /// Drops every part that has an error; true if there was one.
+    /// Drops every part with an error; true if there was one.
     fn drop_what_fails(&mut self, with_obligations: bool) -> bool {
         let (text, parts) = self.render(with_obligations);
         let compiled = check_in(self.source(text), None);
@@ -328,7 +329,7 @@ impl ConvertedContract {
         proposed
     }
 
-    /// A quantity that can't stand: without its domain, or without what uses it.
+    /// Drops the domain of an invalid quantity or, without a domain, everything that uses it.
     fn give_up(&mut self, name: &str, why: &str) {
         if self.domains.remove(name).is_some() {
             return;
@@ -353,7 +354,7 @@ impl ConvertedContract {
         }
     }
 
-    /// Verdicts come from a run: proven, or tested if the falsifier tried points, or given up.
+    /// Sets the state of each obligation: proven, tested by the falsifier, or dropped.
     fn prove(&mut self) {
         let (text, _) = self.render(true);
         let Some(contract) = check_in(self.source(text), None).contract else { return };
@@ -374,7 +375,7 @@ impl ConvertedContract {
         }
     }
 
-    /// Says what became of an item.
+    /// Sets the outcome of an item.
     pub fn judge(&self, pending: &Pending, item: &mut Item) {
         let folded = item.outcome == Outcome::Folded;
         let mut notes: Vec<String> = Vec::new();
@@ -424,7 +425,7 @@ impl ConvertedContract {
         let is_domain =
             pending.equations.is_empty() && pending.obligations.is_empty() && pending.classifiers.is_empty();
         if !why.is_empty() {
-            // One part that can't stand keeps the text as documentation; a domain that was read stays one.
+            // If any part is dropped, the text is kept as documentation; a parsed domain remains.
             if item.outcome != Outcome::Formal {
                 item.outcome = Outcome::Informal;
             }
@@ -440,7 +441,7 @@ impl ConvertedContract {
         }
     }
 
-    /// Units of the names that stayed: name, unit, why.
+    /// The units of the kept names: name, unit, reason.
     pub fn unit_report(&self) -> Vec<(String, String, String)> {
         let equations = self.alive().map(|at| self.equations[at].name.clone());
         let names = self.quantities().into_iter().chain(equations);
@@ -468,7 +469,7 @@ impl ConvertedContract {
         format!("    unit: {}  # {why}\n", text(unit))
     }
 
-    /// The contract, and the bytes of each part.
+    /// Renders the contract and returns the range of bytes of each part.
     fn render(&self, with_obligations: bool) -> (String, Vec<(Range<usize>, Part)>) {
         let mut parts = Vec::new();
         let mut out = format!(
@@ -577,7 +578,7 @@ impl Obligation {
         out
     }
 
-    /// The kind that its shape is of.
+    /// The kind of obligation that matches its shape.
     fn kind(&self) -> &'static str {
         match statement::expression(&self.formal).map(|formula| formula.top().kind.clone()) {
             Some(Kind::Monotone { .. }) => "monotonicity",

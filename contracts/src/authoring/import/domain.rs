@@ -1,15 +1,15 @@
-//! The free text of a published domain, clause by clause: `n ∈ ℤ⁺, bits ∈ {2, 4, 8}, rate > 0`.
+//! Parsing of published domains, which are free text: `n ∈ ℤ⁺, bits ∈ {2, 4, 8}, rate > 0`.
 
 use crate::domain::Domain;
 
 use super::statement::{self, is_name, split};
 
-/// The clauses: a name and its domain in our language, or a text that is neither.
+/// Splits a text into clauses: a name and its domain in the contract language, or the text of an unsupported clause.
 pub fn clauses(text: &str) -> Vec<Result<(String, String), String>> {
     let separator =
         |rest: &str| [",", ";", "∧", " and "].into_iter().find(|sign| rest.starts_with(sign)).map(str::len);
     let mut found = Vec::new();
-    // In `a, b ∈ ℤ⁺` the first names wait for the set of the last.
+    // In `a, b ∈ ℤ⁺` the set of the last name applies to all.
     let mut waiting: Vec<&str> = Vec::new();
     for part in split(text, separator) {
         if is_name(part) {
@@ -31,7 +31,7 @@ pub fn clauses(text: &str) -> Vec<Result<(String, String), String>> {
     found
 }
 
-/// Names that a domain or codomain says to be vectors or matrices.
+/// Names that a domain or codomain declares as vectors or matrices.
 pub fn vectors(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut waiting: Vec<&str> = Vec::new();
@@ -59,7 +59,7 @@ pub fn is_vectors(set: &str) -> bool {
     powers.iter().any(|sign| set.contains(sign)) || words.iter().any(|word| set.to_lowercase().contains(word))
 }
 
-/// `n_h=32`, and `A model: n_h=32`: a name that has one value.
+/// A name with a single value: `n_h=32`, or `A model: n_h=32`.
 fn constant(text: &str) -> Option<(&str, String)> {
     let text = text.rsplit_once(':').map_or(text, |(_, text)| text);
     let (name, value) = text.split_once('=')?;
@@ -96,7 +96,7 @@ pub fn parse_set(set: &str) -> Option<String> {
         "ℤ⁺" | "ℤ+" | "Z+" | "ℕ⁺" | "ℕ+" | "N+" | "ℤ_{>0}" => "integer > 0".into(),
         "ℕ" | "N" | "ℕ₀" | "ℤ≥0" => "integer >= 0".into(),
         "ℤ" | "Z" => "integer".into(),
-        // Every finite number, which needs no domain.
+        // All finite numbers need no domain.
         "ℝ" | "R" => String::new(),
         "[0, ∞)" | "[0, +∞)" | "[0,∞)" => ">= 0".into(),
         "(0, ∞)" | "(0, +∞)" | "(0,∞)" => "> 0".into(),
@@ -107,7 +107,7 @@ pub fn parse_set(set: &str) -> Option<String> {
     })
 }
 
-/// A domain as something to prove of a computed value.
+/// A claim that a computed value lies in a domain.
 pub fn claim(name: &str, domain: &str) -> Option<String> {
     let domain = domain.trim();
     if domain.starts_with(['<', '>']) {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clauses_become_domains_and_the_rest_is_told() {
+    fn clauses_become_domains_and_others_are_reported() {
         let read = |text: &str| -> Vec<String> {
             let shown = |clause: Result<(String, String), String>| match clause {
                 Ok((name, domain)) => format!("{name}: {domain}"),

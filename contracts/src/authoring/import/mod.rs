@@ -21,17 +21,17 @@ use statement::Translation;
 /// The outcome of importing an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Part of the contract's formulas, domains or metadata.
+    /// Part of the formulas, domains or metadata.
     Formal,
     /// An obligation, proven at all points of the domains.
     Proven,
-    /// An obligation that the falsifier tried in vain to refute, and that is not proven.
+    /// An obligation without a proof that the falsifier could not refute.
     Tested,
     /// Part of another item, and also kept verbatim.
     Folded,
     /// Part of the contract's own metadata.
     Metadata,
-    /// Kept as documentation; nothing checks it.
+    /// Kept as unchecked documentation.
     Informal,
 }
 
@@ -69,24 +69,24 @@ pub struct Item {
 pub struct Imported {
     /// Its name.
     pub id: String,
-    /// The contract in our language, in canonical form. It compiles.
+    /// The contract in canonical form. It compiles.
     pub contract: String,
     /// Every item of the published contract, in its order.
     pub items: Vec<Item>,
-    /// Names that could not stay: as published, and ours.
+    /// Renamed items: published and new name.
     pub renamed: Vec<(String, String)>,
-    /// Units with where they come from: name, unit, why.
+    /// Units and their origin: name, unit, reason.
     pub units: Vec<(String, String, String)>,
-    /// Proposals of units that the formulas contradict.
+    /// Proposed units that contradict formulas.
     pub dropped_units: Vec<String>,
-    /// Units that the published contract itself contradicts: the equation, and what is wrong.
+    /// Contradictory units in the published contract: the equation and a description.
     pub conflicts: Vec<(String, String)>,
 }
 
-/// The sections of a published contract that say something of a model.
+/// The sections of a published contract that describe the model.
 const SECTIONS: [&str; 4] = ["equations", "proof_obligations", "falsification_tests", "kani_harnesses"];
 
-/// Brings a contract over. Only a file that is not YAML, or no published contract, fails.
+/// Imports a contract. Fails for invalid YAML and for files that are not published contracts.
 pub fn import(source: &Source) -> Result<Imported, Vec<Diagnostic>> {
     let mut report = Report::new();
     let tree = yaml::tree(source, &mut report);
@@ -132,16 +132,16 @@ fn is_ours(key: &str, node: &Node) -> bool {
     }
 }
 
-/// An item whose fate is open until the contract has been checked and proven.
+/// An item without a final outcome, which depends on the check and the proofs.
 #[derive(Clone, Debug)]
 struct Pending {
     item: usize,
-    /// Parts of the converted that stand for it.
+    /// The parts of the converted contract that represent it.
     equations: Vec<usize>,
     obligations: Vec<usize>,
     classifiers: Vec<usize>,
     ignored: Vec<String>,
-    /// The part that stays documentation if the rest becomes formal.
+    /// The part that remains documentation if the rest becomes formal.
     rest: String,
 }
 
@@ -163,15 +163,15 @@ struct Reader<'a> {
     items: Vec<Item>,
     pending: Vec<Pending>,
     converted: ConvertedContract,
-    /// Published names and ours.
+    /// New names by published name.
     names: BTreeMap<String, String>,
-    /// Which obligations stand for a property, lower-case.
+    /// The obligations of each property, by its name in lower case.
     properties: BTreeMap<String, Vec<usize>>,
-    /// Domain clauses: the name as published, the domain, the item.
+    /// Domain clauses: the published name, the domain and the item.
     domains: Vec<(String, String, usize)>,
-    /// Units that a codomain names, by our name.
+    /// Units of codomains, by new name.
     codomain_units: BTreeMap<String, String>,
-    /// Names that some domain says to be vectors or matrices.
+    /// Names that a domain declares as vectors or matrices.
     vectors: BTreeSet<String>,
     /// Functions by their published name or key: the published name of the equation, and its operands if it has any.
     functions: BTreeMap<String, (String, Vec<String>)>,
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
     fn read(mut self, pairs: &[(Text, Node)]) -> Imported {
         self.metadata(get(pairs, "metadata"));
         if let Some(Node::Map(equations, _)) = get(pairs, "equations") {
-            // Vectors first, and names of equations, so that a domain over one of them is told from an input's.
+            // Vectors and names of equations come first, to distinguish their domains from those of inputs.
             for (_, node) in equations {
                 self.note_vectors(node);
             }
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         self.items.len() - 1
     }
 
-    /// Everything below a node, as documentation.
+    /// Keeps everything below a node as documentation.
     fn keep_informal(&mut self, place: &str, node: &Node, why: &str) {
         match node {
             Node::Text(text) if text.value.trim().is_empty() => {}
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A vector or matrix that a text speaks of, by itself or run together with another name.
+    /// The vector or matrix in a text, alone or joined with another name.
     fn vector_in(&self, text: &str) -> Option<String> {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let speaks_of = |word: &str, name: &str| word == name || (!word.is_ascii() && word.contains(name));
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
             match (key.value.as_str(), value) {
                 ("version", Node::Text(text)) => {
                     let version = text.value.trim();
-                    // `2.1` says as much as `2.1.0`.
+                    // `2.1` means `2.1.0`.
                     let full = if version.matches('.').count() == 1 {
                         format!("{version}.0")
                     } else {
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Our name for a published one.
+    /// The new name of a published name.
     fn name(&mut self, published: &str) -> String {
         if let Some(known) = self.names.get(published) {
             return known.clone();
@@ -370,7 +370,7 @@ impl<'a> Reader<'a> {
         ours
     }
 
-    /// A text in our grammar with our names.
+    /// A text in the grammar of formulas, with new names.
     fn rename_identifiers(&mut self, text: &str) -> String {
         let mut out = String::new();
         let mut at = 0;
@@ -416,9 +416,9 @@ impl<'a> Reader<'a> {
                     ignored.extend(defined.ignored.clone());
                     found.push(defined);
                 }
-                // A condition defines no value; it is something that must hold.
+                // A condition does not define a value; it becomes an obligation.
                 Ok(None) => return self.claims(item, &kebab(key, "condition"), part, None),
-                // What a classifier decides is read from its bands.
+                // The classifier is defined by its bands.
                 Err(_) if !found.is_empty() && is_classified(part) => ignored.push(part.to_owned()),
                 Err(why) => return self.items[item].note = why,
             }
@@ -453,7 +453,7 @@ impl<'a> Reader<'a> {
         self.pending.push(pending);
     }
 
-    /// The definition in a statement; none if it is a condition. `number` counts the statements of a formula.
+    /// The definition in a statement; none if it is a condition. `number` is the index of the statement in the formula.
     fn defined(&self, part: &str, key: &str, number: Option<usize>) -> Result<Option<Definition>, String> {
         if let Some(odd) = statement::odd_name(part) {
             return Err(odd);
@@ -483,7 +483,7 @@ impl<'a> Reader<'a> {
             let [left, right, rest @ ..] = sides.as_slice() else { return Err(statement::why_not(part)) };
             let value =
                 |text: &str| statement::expression(text).filter(|formula| !statement::is_claim(formula));
-            // `d = h / n = 4096 / 32 = 128`: what follows are the same value's figures.
+            // In `d = h / n = 4096 / 32 = 128`, the remaining sides are numeric examples.
             let is_figure = |text: &&str| value(text).is_some_and(|formula| formula.names().is_empty());
             let (left, right, rest) = match value(left) {
                 Some(formula)
@@ -527,7 +527,7 @@ impl<'a> Reader<'a> {
         Ok(Some(Definition { measured, ignored, ..plain(name, right) }))
     }
 
-    /// Calls of functions that equations define: `f(x)` as `f`, `f(0)` as `f(x: 0)`.
+    /// Replaces calls of functions that equations define: `f(x)` by `f`, `f(0)` by `f(x: 0)`.
     fn substitute_calls(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -613,7 +613,7 @@ impl<'a> Reader<'a> {
                         (Some(set), _) if set.is_empty() => {
                             self.items[item].note = "all real numbers; no obligation is needed".into();
                         }
-                        // A set alone is about the value that the formula defines.
+                        // A set without a name applies to the value that the formula defines.
                         (Some(set), Some(name)) => {
                             let claim = domain::claim(&name, &set).unwrap_or_else(|| text.value.clone());
                             self.claims(item, &format!("{}-codomain", kebab(key, "equation")), &claim, None);
@@ -669,7 +669,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bands of the first equation that a key defines, as a classifier.
+    /// Adds a classifier by bands of the first equation that a key defines.
     fn bands(&mut self, item: usize, key: &str, bands: Vec<(String, Option<f64>)>) {
         let function = self.functions.get(key).and_then(|(name, _)| self.names.get(name)).cloned();
         let Some(of) = function else {
@@ -694,11 +694,11 @@ impl<'a> Reader<'a> {
                 Ok((name, domain)) => {
                     let ours = self.name(&name);
                     if domain.is_empty() {
-                        // Every number is what a quantity without a domain may be.
+                        // A quantity without a domain may be any number.
                         self.domains.push((ours, domain, item));
                         read = true;
                     } else if self.converted.equations.iter().any(|equation| equation.name == ours) {
-                        // A computed value has no domain; that it lies there is something to prove.
+                        // Computed values have no domain; the clause becomes an obligation.
                         match domain::claim(&ours, &domain) {
                             Some(formal) => obligations.extend(self.claim(
                                 &format!("{}-domain", kebab(&ours, "value")),
@@ -723,7 +723,7 @@ impl<'a> Reader<'a> {
         self.pending.push(Pending { obligations, rest, ..Pending::new(item) });
     }
 
-    /// The statements of a text as obligations; all or none.
+    /// Adds the statements of a text as obligations; all or none.
     fn claims(&mut self, item: usize, id: &str, text: &str, property: Option<&str>) {
         if let Some(why) = self.vector_in(text) {
             return self.items[item].note = why;
@@ -751,7 +751,7 @@ impl<'a> Reader<'a> {
         self.pending.push(Pending { obligations, ignored, ..Pending::new(item) });
     }
 
-    /// One obligation; an equal one that is there already counts.
+    /// Adds an obligation, or returns an existing equal one.
     fn claim(&mut self, id: &str, formal: &str, doc: &str) -> Option<usize> {
         if let Some(known) = self.converted.obligations.iter().position(|known| known.formal == formal) {
             return Some(known);
@@ -794,7 +794,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The obligations that a test or harness is about.
+    /// The obligations that a test or harness refers to.
     fn obligations_for(&self, names: &[&str]) -> Option<Vec<usize>> {
         let known = || self.properties.keys().map(String::as_str);
         names.iter().map(|name| name.to_lowercase()).filter(|name| !name.is_empty()).find_map(|name| {
@@ -924,7 +924,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The definition in a statement, in our grammar with published names.
+/// The definition in a statement, in the grammar of formulas with published names.
 struct Definition {
     name: String,
     formula: String,
@@ -940,7 +940,7 @@ fn is_classified(text: &str) -> bool {
         if statement::is_name(name) && statement::head(call).is_some_and(|(function, _)| function.contains("class")))
 }
 
-/// Every scalar below some keys, as `key: value; other.key: value`.
+/// The scalars below some keys, as `key: value; other.key: value`.
 fn fields(pairs: &[(Text, Node)], without: &[&str]) -> String {
     fn walk(place: &str, node: &Node, out: &mut Vec<String>) {
         match node {
@@ -971,7 +971,7 @@ fn push_note(note: &mut String, more: &str) {
     note.push_str(more);
 }
 
-/// Greek letters that formulas are fond of.
+/// Greek letters that are common in formulas.
 const GREEK: [(char, &str); 12] = [
     ('α', "alpha"),
     ('β', "beta"),
@@ -987,7 +987,7 @@ const GREEK: [(char, &str); 12] = [
     ('τ', "tau"),
 ];
 
-/// A name that Rust can have: lower-case letters, digits and `_`.
+/// Converts to a valid Rust name: lower-case letters, digits and `_`.
 fn snake(name: &str) -> String {
     let mut out = String::new();
     for character in name.chars() {
@@ -1004,7 +1004,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// A name for an obligation or a contract: words with dashes between.
+/// Converts to a name of an obligation or a contract: words separated by dashes.
 fn kebab(text: &str, otherwise: &str) -> String {
     let words: Vec<String> = text
         .split(|c: char| !c.is_ascii_alphanumeric())

@@ -1,19 +1,19 @@
-//! From the free text of a published contract to formulas of ours: Unicode operators, set membership, chained
-//! comparisons, qualifiers. What does not become a formula is told with its reason; nothing is guessed.
+//! Translation of the free text of published contracts to formulas: Unicode operators, set membership, chained
+//! comparisons, qualifiers. Unsupported text is reported with a reason; nothing is guessed.
 
 use crate::formula::{Formula, Function, Kind, RESERVED, Statement};
 use crate::source::Source;
 
-/// A text of ours, and what was left out of it on the way.
+/// A translated formula and the omitted words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {
-    /// In the grammar of formulas, names as published.
+    /// The formula, with published names.
     pub text: String,
-    /// Words that said nothing the domains do not say.
+    /// Omitted words that the domains already imply.
     pub ignored: Option<String>,
 }
 
-/// Splits at `;` and line breaks that stand outside of all brackets.
+/// Splits at `;` and line breaks outside of brackets.
 pub fn statements(text: &str) -> Vec<&str> {
     split(text, |rest| rest.starts_with(';').then_some(1))
 }
@@ -65,7 +65,7 @@ pub fn is_claim(formula: &Formula) -> bool {
     }
 }
 
-/// Operators as the grammar writes them.
+/// Replaces operators by those of the grammar.
 pub fn ascii(text: &str) -> String {
     let mut out = String::new();
     let mut characters = text.chars().peekable();
@@ -88,7 +88,7 @@ pub fn ascii(text: &str) -> String {
             '⌈' => out += "ceil(",
             '⌋' | '⌉' => out.push(')'),
             '₀'..='₉' => {
-                // `x₁₂` is `x_12`.
+                // `x₁₂` becomes `x_12`.
                 if !out.ends_with(|c: char| c.is_ascii_digit()) || !out.contains('_') {
                     out.push('_');
                 }
@@ -113,7 +113,7 @@ pub fn ascii(text: &str) -> String {
     absolute(&finite(&unbraced(&out)))
 }
 
-/// `x_{max}` as `x_max`. Indexes stay as they are: they speak of elements.
+/// Replaces `x_{max}` by `x_max`. Indices are kept, since they refer to elements.
 fn unbraced(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -127,7 +127,7 @@ fn unbraced(text: &str) -> String {
     out + rest
 }
 
-/// `x.is_finite()` as `finite(x)`.
+/// Replaces `x.is_finite()` by `finite(x)`.
 fn finite(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -141,7 +141,7 @@ fn finite(text: &str) -> String {
     out + rest
 }
 
-/// `|x|` as `abs(x)`, wherever bars enclose an expression.
+/// Replaces `|x|` by `abs(x)` if the bars enclose an expression.
 fn absolute(text: &str) -> String {
     let mut parts = text.split('|');
     let Some(first) = parts.next() else { return text.to_owned() };
@@ -160,7 +160,7 @@ fn absolute(text: &str) -> String {
     out
 }
 
-/// The parts of a text between lone `=` signs outside of brackets.
+/// The sides of a chain of single `=` signs outside of brackets.
 pub fn sides(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let lone = |at: usize| {
@@ -171,7 +171,7 @@ pub fn sides(text: &str) -> Vec<&str> {
     split(text, |rest| lone(text.len() - rest.len()).then_some(1))
 }
 
-/// A head `f(x, y)` as its name and its operands.
+/// Parses `f(x, y)` into its name and its operands.
 pub fn head(text: &str) -> Option<(&str, Vec<&str>)> {
     let (name, operands) = text.trim().strip_suffix(')')?.split_once('(')?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
@@ -183,7 +183,7 @@ pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic()) && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// A name that can't be told from a product, or that ASCII can't spell.
+/// The problem of a name that could be a product or has unsupported characters.
 pub fn odd_name(text: &str) -> Option<String> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     for word in words.filter(|word| !word.is_ascii()) {
@@ -201,7 +201,7 @@ pub fn odd_name(text: &str) -> Option<String> {
     None
 }
 
-/// `F(<0.5), D[0.5, 0.75), A(>=2)`: names and the least value of each but the first, in ascending order.
+/// Parses bands, `F(<0.5), D[0.5, 0.75), A(>=2)`, into names with lower limits, ascending; the first has none.
 pub fn bands(text: &str) -> Option<Vec<(String, Option<f64>)>> {
     let list = text.split_once(':').map_or(text, |(_, list)| list);
     let number = |text: &str| -> Option<f64> {
@@ -228,7 +228,7 @@ pub fn bands(text: &str) -> Option<Vec<(String, Option<f64>)>> {
             let half_open = limits.starts_with('[') && limits.ends_with(')');
             (half_open.then_some(number(low)?), Some(number(high)?))
         };
-        // Each begins where the one before it ends, the first has no beginning and the last no end.
+        // Each band starts at the end of the previous one; the first has no lower and the last no upper limit.
         if least != end || (at == 0) != least.is_none() || (at + 1 == parts.len()) != above.is_none() {
             return None;
         }
@@ -240,7 +240,7 @@ pub fn bands(text: &str) -> Option<Vec<(String, Option<f64>)>> {
     (found.len() > 1).then_some(found)
 }
 
-/// A claim in our grammar, or why there is none.
+/// Translates a claim, or returns the reason that it is unsupported.
 pub fn claim(text: &str) -> Result<Translation, String> {
     if let Some(odd) = odd_name(text) {
         return Err(odd);
@@ -252,7 +252,7 @@ pub fn claim(text: &str) -> Result<Translation, String> {
             let ignored = (!ignored.is_empty()).then(|| ignored.join(", "));
             return Ok(Translation { text: translated, ignored });
         }
-        // Words behind the claim: a remark in parentheses, or that it is about valid inputs.
+        // Trailing words: a remark in parentheses, or a restriction to valid inputs.
         if let Some((head, remark)) = remark(rest) {
             ignored.push(format!("({remark})"));
             rest = head;
@@ -273,7 +273,7 @@ pub fn claim(text: &str) -> Result<Translation, String> {
     }
 }
 
-/// The claims of a text: its statements, and those of a list with commas if each of them is one.
+/// Translates the claims of a text: its statements, or the items of a comma-separated list of claims.
 pub fn claims(text: &str) -> Result<Vec<Translation>, String> {
     let mut found = Vec::new();
     for part in statements(text) {
@@ -289,7 +289,7 @@ pub fn claims(text: &str) -> Result<Vec<Translation>, String> {
     Ok(found)
 }
 
-/// `a < b implies f(a) <= f(b)`: the function, both operands, whether it rises, and whether strictly.
+/// Parses `a < b implies f(a) <= f(b)`.
 pub fn rise(text: &str) -> Option<Monotonicity> {
     let text = ascii(text);
     let (condition, claim) = text.split_once(" implies ")?;
@@ -336,12 +336,12 @@ pub fn remark(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix(')')?;
     let open = inner.rfind('(')?;
     let head = text[..open].trim_end();
-    // `f(x)` is a call, `a * (b + c)` a formula: a remark stands after a space and after an operand.
+    // `f(x)` is a call, and `a * (b + c)` a formula: a remark follows an operand and a space.
     let after_operand = head.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '}' | '⁺'));
     (text[..open].ends_with(' ') && after_operand).then_some((head, inner[open + 1..].trim()))
 }
 
-/// `all valid inputs` and the like: what the domains say anyway.
+/// True for `all valid inputs` and similar words that the domains imply.
 fn only_says_valid(tail: &str) -> bool {
     const WORDS: [&str; 25] = [
         "all",
@@ -371,7 +371,7 @@ fn only_says_valid(tail: &str) -> bool {
         "in-domain",
     ];
     let tail = tail.trim();
-    // `for all x`: a claim is about all values of its quantities anyway. `for all i` is about elements.
+    // `for all x` is implied, because claims cover all values of quantities. `for all i` is about elements.
     let all = ["all ", "every ", "any "].iter().find_map(|word| tail.strip_prefix(word));
     let quantities = all.is_some_and(|names| {
         names.split(',').map(str::trim).all(|name| is_name(name) && name.is_ascii() && !is_index(name))
@@ -388,11 +388,11 @@ fn read_claim(text: &str) -> Option<String> {
     let text = direction(text).unwrap_or_else(|| ascii(text));
     let text = members(&text)?;
     let text = unchained(&equalities(&text));
-    // Constants alone say nothing about the model.
+    // Claims about constants do not involve the model.
     expression(&text).filter(|formula| is_claim(formula) && !formula.names().is_empty()).map(|_| text)
 }
 
-/// `x monotonically increases with q` and its like.
+/// Translates `x monotonically increases with q` and similar phrases.
 fn direction(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let at = words.iter().position(|word| {
@@ -418,7 +418,7 @@ fn direction(text: &str) -> Option<String> {
         .copied()
         .filter(|word| !matches!(*word, "is" | "monotonically" | "monotone" | "weakly" | "strictly"))
         .collect();
-    // Strictness is false in floating point; the weak claim is not what was said.
+    // Strict monotonicity is false in floating point, and the weak claim differs from the published one.
     if words[..at].contains(&"strictly") {
         return None;
     }
@@ -426,7 +426,7 @@ fn direction(text: &str) -> Option<String> {
     Some(format!("{subject} {} in {quantity}", if rising { "increasing" } else { "decreasing" }))
 }
 
-/// `x ∈ [a, b]` as comparisons, `x ∈ {a, b}` as a choice. None for other sets.
+/// Translates `x ∈ [a, b]` to comparisons and `x ∈ {a, b}` to a disjunction. None for other sets.
 fn members(text: &str) -> Option<String> {
     if !text.contains('∈') {
         return Some(text.to_owned());
@@ -457,7 +457,7 @@ fn members(text: &str) -> Option<String> {
     Some(parts.join(" and "))
 }
 
-/// `a <= b < c` as `a <= b and b < c`, in each part between logical words.
+/// Replaces `a <= b < c` by `a <= b and b < c`, in each part between logical operators.
 fn unchained(text: &str) -> String {
     let word = |rest: &str| {
         [" and ", " or ", " implies ", " iff "].into_iter().find(|word| rest.starts_with(word)).map(str::len)
@@ -487,7 +487,7 @@ fn comparison(rest: &str) -> Option<usize> {
     ["<=", ">=", "==", "!=", "<", ">"].into_iter().find(|sign| rest.starts_with(sign)).map(str::len)
 }
 
-/// `a = b` as `a == b`.
+/// Replaces `a = b` by `a == b`.
 fn equalities(text: &str) -> String {
     let mut out = String::new();
     let characters: Vec<char> = text.chars().collect();
@@ -504,7 +504,7 @@ fn equalities(text: &str) -> String {
     out
 }
 
-/// A short reason that a text is not a formula.
+/// The reason that a text is not a formula.
 pub fn why_not(text: &str) -> String {
     let index = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| {
         word.rsplit_once('_').is_some_and(|(name, index)| {
@@ -549,7 +549,7 @@ pub fn why_not(text: &str) -> String {
     reason.to_owned()
 }
 
-/// A function that is called and that formulas do not have.
+/// The called function that formulas do not support.
 fn unknown_call(text: &str) -> Option<&str> {
     text.char_indices().filter(|(_, c)| *c == '(').find_map(|(at, _)| {
         let before = &text[..at];
@@ -567,7 +567,7 @@ fn constant_claim(text: &str) -> bool {
     expression(&text).is_some_and(|formula| is_claim(&formula) && formula.names().is_empty())
 }
 
-/// The syntax error of a text that contains operators; a text without any is prose.
+/// The syntax error of a text with operators; a text without operators is prose.
 fn not_a_formula(text: &str) -> String {
     let signs = ['=', '<', '>', '*', '/', '+', '^', '≤', '≥', '×', '·', '∈', '⟹', '⇒'];
     if !text.contains(signs) {
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_come_over_in_our_grammar() {
+    fn claims_are_translated_to_formulas() {
         for (published, ours) in [
             ("a > 0 ∧ b > 0 for valid inputs", "a > 0 and b > 0"),
             ("x ≥ 0 (never negative)", "x >= 0"),
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_heads_bands_and_rises_are_read() {
+    fn lists_heads_bands_and_monotonicity_are_parsed() {
         let texts = |text: &str| -> Vec<String> {
             claims(text).expect(text).into_iter().map(|one| one.text).collect()
         };
@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_claim_has_a_reason() {
+    fn unsupported_claims_have_a_reason() {
         for (published, reason) in [
             ("Σ_i p_i = 1", "over an index"),
             ("p_i > 0 for all i", "every element"),

@@ -1,4 +1,4 @@
-//! Units for names that carry one, `effective_bandwidth_GB_s`: proposals, kept only where the formulas agree with them.
+//! Units proposed from names such as `effective_bandwidth_GB_s`, kept only if the formulas agree with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::unit::Unit;
 
 use super::statement;
 
-/// Endings of names, longest first where one ends another.
+/// Endings of names; an ending that contains another comes first.
 const ENDINGS: [(&str, &str); 33] = [
     ("bits_per_weight", "bit/param"),
     ("bytes_per_weight", "B/param"),
@@ -70,39 +70,39 @@ pub fn remarked(remark: &str) -> Option<String> {
     parts.map(|parts| parts.join("/")).filter(|text| Unit::parse(text).is_ok())
 }
 
-/// A unit and where it comes from.
+/// A unit and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// As contracts write it.
+    /// The unit as contracts write it.
     pub unit: String,
-    /// Why this one.
+    /// The reason for this unit.
     pub why: String,
 }
 
-/// An equation whose unit is wanted.
+/// An equation whose unit is inferred.
 pub struct Wanted<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its right side.
     pub formula: &'a str,
-    /// The unit it should have, by its name or its codomain.
+    /// The unit that its name or its codomain suggests.
     pub unit: Option<String>,
 }
 
 /// Inferred units, and formulas with units added to their conversion factors.
 #[derive(Debug, Default)]
 pub struct Units {
-    /// By name.
+    /// Units by name.
     pub of: BTreeMap<String, Proposal>,
-    /// Right sides that changed.
+    /// Changed right sides.
     pub formulas: BTreeMap<String, String>,
-    /// Why proposals were dropped.
+    /// The reasons for dropped proposals.
     pub dropped: Vec<String>,
-    /// Equations whose published units contradict each other, and how.
+    /// Equations with contradictory published units, and a description.
     pub conflicts: Vec<(String, String)>,
 }
 
-/// Units that only count something: a formula that mixes them with plain numbers is not wrong.
+/// Units of counts, which formulas may mix with dimensionless numbers.
 const COUNTS: [&str; 10] = [
     "param",
     "token",
@@ -116,9 +116,9 @@ const COUNTS: [&str; 10] = [
     "flop/param/token",
 ];
 
-/// Units for these quantities and equations, the latter in the order of their use. Where a formula contradicts rates,
-/// times or sizes in its names, that is a conflict to be told, and the other units stay; where it contradicts mere
-/// counts, all that it stands on becomes plain numbers.
+/// Infers units of these quantities and equations, the latter in the order of their use. If a formula contradicts rates,
+/// times or sizes in names, the conflict is recorded and the other units are kept; if it contradicts only counts, all
+/// its operands become dimensionless.
 pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
     let mut plain: BTreeSet<String> = BTreeSet::new();
     let mut dropped = Vec::new();
@@ -137,7 +137,7 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
                 dropped.push(format!("{}: {}", equations[at].name, why.text));
                 plain = affected;
                 if plain.len() == before {
-                    // Nothing is left to give up; the checker will say what is wrong with this one.
+                    // No proposal is left to drop; the checker reports the error.
                     let of = |name: &str| (name.to_owned(), none());
                     let all = quantities.iter().copied().chain(equations.iter().map(|wanted| wanted.name));
                     return Units { of: all.map(of).collect(), dropped, ..Units::default() };
@@ -150,7 +150,7 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
 /// The reason that an equation has no unit.
 struct UnitFailure {
     text: String,
-    /// Its operands don't fit together.
+    /// Whether its operands have incompatible units.
     mismatch: bool,
 }
 
@@ -258,7 +258,7 @@ fn unit_of(formula: &str, scope: &Scope) -> Result<Unit, String> {
     }
 }
 
-/// A claim whose bare numbers have the unit of what they are compared with; none if that does not help.
+/// A claim whose bare numbers take the unit of the value they are compared with; none if that does not help.
 pub fn with_units(claim: &str, units: &BTreeMap<String, Proposal>) -> Option<String> {
     let mut scope = Scope::default();
     for (name, proposal) in units {
@@ -295,7 +295,7 @@ pub fn with_units(claim: &str, units: &BTreeMap<String, Proposal>) -> Option<Str
     })
 }
 
-/// The formula with units on one or two bare numbers that are conversion factors. Their values stay.
+/// Variants of the formula with units on one or two bare numbers that are conversion factors.
 fn annotated(formula: &str) -> Vec<String> {
     let once = annotated_once(formula);
     let twice: Vec<String> = once.iter().flat_map(|formula| annotated_once(formula)).collect();
@@ -323,7 +323,7 @@ fn annotated_once(formula: &str) -> Vec<String> {
             && !rest.starts_with('[')
             && !rest.starts_with('^')
         {
-            // Of factors that convert alike, the one that speaks of what the formula speaks of comes first.
+            // Among equivalent factors, prefer one with units from the formula.
             let mut units = factors(value).to_vec();
             units.sort_by_key(|unit| unit.contains("flop") != formula.contains("flop"));
             for unit in units {
@@ -334,7 +334,7 @@ fn annotated_once(formula: &str) -> Vec<String> {
     found
 }
 
-/// Names and numbers of a formula, as byte ranges; units in brackets are passed over.
+/// Names and numbers of a formula, as byte ranges; units in brackets are skipped.
 pub fn words(formula: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Known answers, computed by the macro in a crate of its own.
+//! Known results, computed with the macro in a separate crate.
 
 use roofline_macros::roofline_contract;
 
@@ -23,7 +23,7 @@ fn main() {
     let small = Inputs::new(1000.0, 32.0, 1000.0, 1.0).evaluate().expect("inside the domain");
     assert_eq!(small.bottleneck, Bottleneck::Compute);
 
-    // 1 GB/s over 1 GB a token is one token a second, and so is 1 GFLOP/s over 1 GFLOP a token.
+    // 1 GB/s over 1 GB per token is one token per second, and so is 1 GFLOP/s over 1 GFLOP per token.
     let tie = Inputs { ops_per_param: 1.0, ..Inputs::new(1e9, 8.0, 1.0, 1.0) };
     assert_eq!(tie.evaluate().expect("inside the domain").bottleneck, Bottleneck::Compute);
 

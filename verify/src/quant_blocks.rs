@@ -1,7 +1,7 @@
-//! Properties of the Q8_0 kernels and of the arithmetic of block formats, which no contract states.
+//! Properties of the Q8_0 kernels and of the arithmetic of block formats, which are not part of a contract.
 //!
-//! They are about indexes, lengths, overflow and small blocks: what a model checker decides within seconds. The
-//! error bound of a whole block of arbitrary f32 values is tested with the kernels, not proven here.
+//! They cover indices, lengths, overflow and small blocks, which a model checker decides within seconds. The error bound of
+//! a whole block of arbitrary f32 values is tested with the kernels instead.
 
 use roofline::kernels::BlockQ8_0;
 use roofline::kernels::scalar;
@@ -10,10 +10,10 @@ use roofline::model::readers::in_blocks;
 use crate::values::Values;
 
 /// The largest finite f16.
-const LARGEST_F16: f32 = 65504.0;
+const MAX_F16: f32 = 65504.0;
 
-/// Runs a check with one of the numbers below `count`, a constant on each path: a model checker folds what depends on
-/// it, where a variable would leave loops of unknown length, divisions and products to it.
+/// Runs a check with one of the numbers below `count`, as a constant on each path. A model checker folds constants, but
+/// handles loops, divisions and products of variables poorly.
 pub(crate) fn each<V: Values>(values: &mut V, count: u64, check: impl Fn(&mut V, u64)) {
     let chosen = values.below(count);
     for number in 0..count {
@@ -23,7 +23,7 @@ pub(crate) fn each<V: Values>(values: &mut V, count: u64, check: impl Fn(&mut V,
     }
 }
 
-/// Quants of which the first and the last are any byte, and all others at their worst.
+/// Codes whose first and last values are symbolic, and all others the worst case.
 fn quants(values: &mut impl Values) -> [i8; 32] {
     let bits = values.bits();
     let mut quants = [-128; 32];
@@ -37,8 +37,8 @@ fn f16(bits: u16) -> Option<half::f16> {
     finite.then(|| half::f16::from_bits(bits))
 }
 
-/// Dequantizing writes every value of a whole block and nothing after it, whatever the length.
-pub fn dequantize_writes_whole_blocks_only<V: Values>(values: &mut V) {
+/// Dequantizing writes every value of whole blocks and nothing after them, for any length.
+pub fn dequantize_writes_only_whole_blocks<V: Values>(values: &mut V) {
     let block = BlockQ8_0::new(half::f16::ONE, [1; 32]);
     each(values, 2, |values, case| {
         let length = [31, 40][case as usize];
@@ -47,13 +47,13 @@ pub fn dequantize_writes_whole_blocks_only<V: Values>(values: &mut V) {
         values.cover(length > 32);
         for (index, value) in out.iter().enumerate() {
             let written = length >= 32 && index < 32;
-            assert!((*value == 1.0) == written, "a part of a block, or something after it, was written");
+            assert!((*value == 1.0) == written, "wrote a partial block or past the end");
         }
     });
 }
 
-/// A weight is its quant times the scale of its block, in any place of the block, and within the format.
-pub fn a_weight_is_its_quant_times_the_scale<V: Values>(values: &mut V) {
+/// A weight is its code times the scale of its block, at any index, and within the range of the format.
+pub fn a_weight_is_its_code_times_the_scale<V: Values>(values: &mut V) {
     let Some(scale) = f16(values.bits() as u16) else { return };
     let block = BlockQ8_0::new(scale, quants(values));
     let mut out = [0f32; 32];
@@ -61,14 +61,14 @@ pub fn a_weight_is_its_quant_times_the_scale<V: Values>(values: &mut V) {
     values.cover(block.qs[31] == 127 && scale.is_sign_negative());
     for place in [0, 31] {
         let (weight, quant) = (out[place], block.qs[place]);
-        assert!(weight.abs() <= LARGEST_F16 * 128.0, "a weight is outside the format");
+        assert!(weight.abs() <= MAX_F16 * 128.0, "a weight is outside the range of the format");
         let negative = (quant < 0) != scale.is_sign_negative();
         assert!(weight == 0.0 || (weight < 0.0) == negative, "a weight has the wrong sign");
-        assert!((weight == 0.0) == (quant == 0 || scale == half::f16::ZERO), "a weight vanished");
+        assert!((weight == 0.0) == (quant == 0 || scale == half::f16::ZERO), "a nonzero weight became zero");
     }
 }
 
-/// The integer product of two blocks fits.
+/// The integer product of two blocks does not overflow.
 pub fn a_block_product_never_overflows<V: Values>(values: &mut V) {
     let (mut a, mut b) = (BlockQ8_0::ZERO, BlockQ8_0::ZERO);
     (a.qs, b.qs) = (quants(values), quants(values));
@@ -77,7 +77,7 @@ pub fn a_block_product_never_overflows<V: Values>(values: &mut V) {
     assert!((-32 * 128 * 128..=32 * 128 * 128).contains(&sum));
 }
 
-/// No value up to the largest of its block becomes a quant outside -127 to 127, or one of the other sign.
+/// Values up to the maximum of their block become codes from -127 to 127 with the same sign.
 pub fn quantized_values_stay_within_127<V: Values>(values: &mut V) {
     let value = f32::from_bits(values.bits() as u32);
     each(values, 3, |values, case| {
@@ -85,81 +85,80 @@ pub fn quantized_values_stay_within_127<V: Values>(values: &mut V) {
         if value.abs() <= largest {
             let quant = scalar::quantize(value, scalar::steps_per_unit(largest));
             values.cover(quant == 127);
-            assert!((-127..=127).contains(&quant), "a quant is outside -127 to 127");
-            assert!(quant == 0 || (quant < 0) == (value < 0.0), "a quant lost its sign");
+            assert!((-127..=127).contains(&quant), "a code is outside -127 to 127");
+            assert!(quant == 0 || (quant < 0) == (value < 0.0), "a code has the wrong sign");
         }
     });
 }
 
-/// The walk over rows that every matrix product has, with single numbers: rows that are filled, too few numbers for them or
-/// none, columns that are none. Reads and writes stay within the slices.
+/// The row loop of every matrix product, with scalar weights: complete rows, missing weights, no weights and no columns.
+/// Reads and writes stay within the slices.
 pub fn a_matrix_product_stays_within_its_slices<V: Values>(values: &mut V) {
-    /// What is not written.
-    const LEFT: f32 = -1.0;
-    // Weights, columns and rows, and what becomes of ones.
+    /// Initial value of the output.
+    const UNWRITTEN: f32 = -1.0;
+    // Weights, columns, rows, and the results for inputs of ones.
     const SHAPES: [(usize, usize, usize, [f32; 3]); 5] = [
         (6, 2, 3, [2.0, 2.0, 2.0]),
-        (5, 2, 2, [2.0, 2.0, LEFT]),
-        (2, 1, 3, [1.0, 1.0, LEFT]),
-        (0, 1, 2, [LEFT; 3]),
-        (4, 0, 2, [0.0, 0.0, LEFT]),
+        (5, 2, 2, [2.0, 2.0, UNWRITTEN]),
+        (2, 1, 3, [1.0, 1.0, UNWRITTEN]),
+        (0, 1, 2, [UNWRITTEN; 3]),
+        (4, 0, 2, [0.0, 0.0, UNWRITTEN]),
     ];
     each(values, SHAPES.len() as u64, |values, case| {
         let (weights, columns, rows, expected) = SHAPES[case as usize];
-        let mut out = [LEFT; 3];
+        let mut out = [UNWRITTEN; 3];
         scalar::matvec_f32(&[1.0; 6][..weights], &[1.0; 2][..columns], &mut out[..rows]);
         values.cover(rows == 3);
         for (value, expected) in out.iter().zip(expected) {
-            assert!(*value == expected, "a row too many or too few was read or written");
+            assert!(*value == expected, "a product read or wrote the wrong number of rows");
         }
     });
 }
 
-/// Blocks of each kind, in elements and bytes: single numbers, and blocks whose bytes are a power of two or not. A test has
-/// those of every type.
+/// Elements and bytes of representative blocks: scalars and quantized blocks. A test covers the blocks of every type.
 const BLOCKS: [(u64, u64); 3] = [(1, 4), (32, 34), (256, 210)];
 
-/// Elements that fill whole blocks take the bytes of that many blocks, or none where those do not fit; nothing wraps.
-pub fn whole_blocks_take_whole_bytes<V: Values>(values: &mut V) {
+/// Elements of whole blocks have the size of these blocks, or none if it does not fit in 64 bits.
+pub fn whole_blocks_have_an_exact_size<V: Values>(values: &mut V) {
     let blocks = values.bits();
     each(values, BLOCKS.len() as u64, |values, index| {
         let (block, bytes) = BLOCKS[index as usize];
-        // Random numbers are mostly too large.
+        // Most random numbers are too large.
         let blocks = if cfg!(kani) { blocks } else { blocks >> (blocks % 16) };
         let Some(elements) = blocks.checked_mul(block) else { return };
         values.cover(block == 256 && blocks > 1);
-        assert!(in_blocks(elements, (block, bytes)) == blocks.checked_mul(bytes), "bytes wrapped");
+        assert!(in_blocks(elements, (block, bytes)) == blocks.checked_mul(bytes), "a size wrapped");
     });
 }
 
-/// Elements that leave a block unfilled have no size.
-pub fn a_part_of_a_block_has_no_bytes<V: Values>(values: &mut V) {
+/// Elements that do not fill whole blocks have no size.
+pub fn partial_blocks_have_no_size<V: Values>(values: &mut V) {
     let elements = values.bits();
     each(values, BLOCKS.len() as u64, |values, index| {
         let (block, bytes) = BLOCKS[index as usize];
         let part = elements & (block - 1) != 0;
         values.cover(part);
-        assert!(!part || in_blocks(elements, (block, bytes)).is_none(), "a part of a block has bytes");
+        assert!(!part || in_blocks(elements, (block, bytes)).is_none(), "a partial block has a size");
     });
 }
 
 drive! {
-    dequantize_writes_whole_blocks_only unwind 42;
-    a_weight_is_its_quant_times_the_scale unwind 34;
+    dequantize_writes_only_whole_blocks unwind 42;
+    a_weight_is_its_code_times_the_scale unwind 34;
     a_block_product_never_overflows unwind 34;
     quantized_values_stay_within_127 unwind 8;
     a_matrix_product_stays_within_its_slices unwind 8;
-    whole_blocks_take_whole_bytes unwind 4;
-    a_part_of_a_block_has_no_bytes unwind 4;
+    whole_blocks_have_an_exact_size unwind 4;
+    partial_blocks_have_no_size unwind 4;
 }
 
 #[cfg(test)]
 mod table {
     use roofline::model::Dtype;
 
-    /// What the properties above say of a few kinds of blocks, at both ends of the counts, for those of all types.
+    /// The properties above for the blocks of all types, for small and large counts.
     #[test]
-    fn every_type_takes_whole_bytes_and_never_wraps() {
+    fn sizes_of_all_types_are_exact_and_do_not_wrap() {
         for dtype in Dtype::all() {
             let Some((block, bytes)) = dtype.block() else { panic!("{dtype} has no size") };
             assert!(bytes * 8 >= block && block <= 256, "{dtype}");

@@ -1,43 +1,43 @@
-//! Properties of the steps that read model files: whatever the bytes say, nothing is read outside of them, no sum or
-//! product wraps, and an answer comes.
+//! Properties of the readers of model files: for arbitrary bytes, reads stay inside the file, arithmetic does not wrap, and
+//! the readers terminate.
 
 use roofline::model::readers::{Cursor, Fields, extent, read_info, read_version};
 
-use crate::blocks::each;
+use crate::quant_blocks::each;
 use crate::values::Values;
 
-/// A header's length, and with it the longest file that is tried.
+/// Length of a header, which is also the length of the files.
 const HEADER: usize = 64;
 
-/// Any number; random ones are too large to mean anything in a header, so every second is small.
+/// Any number; every second is small, because random ones are too large for a header.
 fn small_or_any(values: &mut impl Values) -> u64 {
     if values.bits() & 1 == 1 { values.below(2 * HEADER as u64) } else { values.bits() }
 }
 
-/// Steps of any length and to any offset stay inside the file, and a step that is refused moves nothing.
+/// Reads and seeks with arbitrary lengths and offsets stay inside the file, and a failed one does not move the cursor.
 pub fn a_cursor_stays_inside_the_file<V: Values>(values: &mut V) {
     let bytes: [u8; HEADER] = values.bytes();
     let mut cursor = Cursor::new(&bytes);
     let (offset, length) = (small_or_any(values), small_or_any(values));
     let sought = cursor.seek(offset, "").is_ok();
-    assert!(sought == (offset <= HEADER as u64), "a seek was wrongly allowed or refused");
+    assert!(sought == (offset <= HEADER as u64), "a seek was wrongly accepted or rejected");
     let start = cursor.position();
-    assert!(start as u64 == if sought { offset } else { 0 }, "a seek went elsewhere");
+    assert!(start as u64 == if sought { offset } else { 0 }, "a seek moved to a wrong offset");
     let taken = cursor.take(length, "");
     let fits = length <= (HEADER - start) as u64;
     values.cover(fits && start > 0 && length > 0);
     match taken {
         Ok(taken) => {
-            assert!(fits && taken.len() as u64 == length, "more was taken than there is");
-            assert!(cursor.position() == start + taken.len(), "the position is not behind what was taken");
+            assert!(fits && taken.len() as u64 == length, "a read has the wrong length");
+            assert!(cursor.position() == start + taken.len(), "the cursor is not after the bytes read");
         }
-        Err(_) => assert!(!fits && cursor.position() == start, "a step that is refused moved the position"),
+        Err(_) => assert!(!fits && cursor.position() == start, "a rejected read moved the cursor"),
     }
-    assert!(cursor.left() == HEADER - cursor.position(), "what is left is counted wrongly");
+    assert!(cursor.left() == HEADER - cursor.position(), "the number of remaining bytes is wrong");
 }
 
-/// Numbers of all widths are the bytes at their place, in either byte order.
-pub fn numbers_are_the_bytes_at_their_place<V: Values>(values: &mut V) {
+/// Numbers of all widths have the value of their bytes, in either byte order.
+pub fn numbers_match_their_bytes<V: Values>(values: &mut V) {
     let bytes: [u8; 15] = values.bytes();
     let mut cursor = Cursor::new(&bytes);
     cursor.big_endian = values.bits() & 1 == 1;
@@ -55,15 +55,16 @@ pub fn numbers_are_the_bytes_at_their_place<V: Values>(values: &mut V) {
         assert!(four == Some(u32::from_le_bytes([d, e, f, g])));
         assert!(eight == Some(u64::from_le_bytes([h, i, j, k, l, m, n, o])));
     }
-    assert!(cursor.left() == 0 && cursor.u8("").is_err(), "a number was read behind the end");
+    assert!(cursor.left() == 0 && cursor.u8("").is_err(), "a number was read past the end");
 }
 
-/// Any 64 bytes that begin as an APR header, whatever their checksum, are refused or place metadata and index inside the file.
+/// Any 64 bytes with the magic of an APR header, valid checksum or not, are rejected or have metadata and index inside the
+/// file.
 pub fn an_apr_header_points_into_its_file<V: Values>(values: &mut V) {
     let mut bytes: [u8; HEADER] = values.bytes();
-    // Anything else is refused by the first comparisons.
+    // Other magic bytes are rejected by the first comparisons.
     bytes[..5].copy_from_slice(b"APR\0\x02");
-    // Random offsets are never inside the file; a model checker finds those that are.
+    // Random offsets are almost never inside the file; a model checker finds those that are.
     if !cfg!(kani) && values.bits() & 1 == 1 {
         bytes[6..8].fill(0);
         bytes[12..32].fill(0);
@@ -71,7 +72,7 @@ pub fn an_apr_header_points_into_its_file<V: Values>(values: &mut V) {
     }
     let mut cursor = Cursor::new(&bytes);
     let Ok(fields) = Fields::read(&mut cursor) else { return };
-    assert!(cursor.position() == HEADER, "a header is longer than its fields");
+    assert!(cursor.position() == HEADER, "the length of a header differs from its fields");
     let metadata = fields.metadata(&mut cursor);
     values.cover(metadata.as_ref().is_ok_and(|metadata| !metadata.is_empty()));
     if let Ok(metadata) = metadata {
@@ -80,25 +81,28 @@ pub fn an_apr_header_points_into_its_file<V: Values>(values: &mut V) {
     }
 }
 
-/// Any entry of a GGUF tensor with one or two dimensions is refused or takes exactly the bytes of its fields.
+/// Any entry of a GGUF tensor with one or two dimensions is rejected or consumes exactly the bytes of its fields.
 pub fn a_gguf_entry_is_as_long_as_its_fields<V: Values>(values: &mut V) {
-    const MOST: usize = 4 + 2 * 8 + 4 + 8;
-    let bytes: [u8; MOST] = values.bytes();
+    const MAX_LENGTH: usize = 4 + 2 * 8 + 4 + 8;
+    let bytes: [u8; MAX_LENGTH] = values.bytes();
     each(values, 2, |values, case| {
         let (mut bytes, rank) = (bytes, case + 1);
         bytes[..4].copy_from_slice(&(rank as u32).to_le_bytes());
         let mut cursor = Cursor::new(&bytes);
         let read = read_info(&mut cursor, 0, "").is_ok();
         values.cover(read && rank == 2);
-        assert!(!read || cursor.position() == 16 + 8 * rank as usize, "an entry is longer than its fields");
+        assert!(
+            !read || cursor.position() == 16 + 8 * rank as usize,
+            "the length of an entry differs from its fields"
+        );
     });
 }
 
-/// A GGUF tensor of any number of rows, at any offset, is refused or lies behind the header, aligned, with its exact size.
-pub fn a_gguf_tensor_lies_behind_the_header<V: Values>(values: &mut V) {
+/// A GGUF tensor with any number of rows and any offset is rejected or lies after the header, aligned, with its exact size.
+pub fn a_gguf_tensor_follows_the_header<V: Values>(values: &mut V) {
     const ALIGNMENT: u64 = 32;
     let (rows, mut offset, data_start) = (values.bits(), values.bits(), values.bits() & !(ALIGNMENT - 1));
-    // Random numbers are rarely aligned.
+    // Random offsets are rarely aligned.
     if !cfg!(kani) && values.bits() & 1 == 1 {
         offset &= 0xffff_ffe0;
     }
@@ -114,7 +118,7 @@ pub fn a_gguf_tensor_lies_behind_the_header<V: Values>(values: &mut V) {
     });
 }
 
-/// The version decides the byte order, and no other version passes.
+/// The version determines the byte order, and unknown versions are rejected.
 pub fn a_gguf_version_is_two_or_three<V: Values>(values: &mut V) {
     let mut bytes: [u8; 4] = values.bytes();
     match values.below(4) {
@@ -133,16 +137,19 @@ pub fn a_gguf_version_is_two_or_three<V: Values>(values: &mut V) {
             assert!(version == if cursor.big_endian { big } else { little });
         }
         Err(_) => {
-            assert!(![little, big].contains(&2) && ![little, big].contains(&3), "a known version was refused")
+            assert!(
+                ![little, big].contains(&2) && ![little, big].contains(&3),
+                "a known version was rejected"
+            )
         }
     }
 }
 
 drive! {
     a_cursor_stays_inside_the_file unwind 4;
-    numbers_are_the_bytes_at_their_place unwind 10;
+    numbers_match_their_bytes unwind 10;
     an_apr_header_points_into_its_file unwind 10;
     a_gguf_entry_is_as_long_as_its_fields unwind 60;
-    a_gguf_tensor_lies_behind_the_header unwind 8;
+    a_gguf_tensor_follows_the_header unwind 8;
     a_gguf_version_is_two_or_three unwind 6;
 }
