@@ -83,7 +83,7 @@ impl std::str::FromStr for Shape {
         let sides = text.split_once('x').map(|(rows, columns)| (rows.trim().parse(), columns.trim().parse()));
         match sides {
             Some((Ok(rows), Ok(columns))) if rows > 0 && columns > 0 => Ok(Shape { rows, columns }),
-            _ => Err("invalid shape; expected rows and columns like 32768x8192".to_owned()),
+            _ => Err("expected rows and columns like 32768x8192".to_owned()),
         }
     }
 }

@@ -90,7 +90,7 @@ impl DerefMut for Buffer {
 #[cfg(unix)]
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: address and length are those of the mapping that `new` created, and no borrow is left.
+        // SAFETY: address and length are those of the mapping that `new` created, and nothing borrows it any more.
         unsafe { libc::munmap(self.map.0, self.map.1) };
     }
 }

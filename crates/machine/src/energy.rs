@@ -41,7 +41,7 @@ impl Counters {
     ///
     /// # Errors
     ///
-    /// Fails if there are no readable counters.
+    /// Fails if the counters are missing or unreadable.
     pub fn here() -> Result<Counters, String> {
         Counters::open(Path::new("/sys/class/powercap"))
     }

@@ -373,7 +373,7 @@ pub struct Effort {
     pub types: Vec<FmaType>,
     /// Warm-up runs per setting.
     pub warm_up: usize,
-    /// Measured runs per setting; absent for as many as fit the time budget.
+    /// Measured runs per setting; absent to fill the time budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
 }
@@ -382,7 +382,7 @@ impl Effort {
     /// Maximum number of warm-up runs and of measured runs per setting.
     pub const MOST: usize = 1000;
 
-    /// Returns true if there are no restrictions.
+    /// Returns true for an unrestricted measurement.
     pub fn is_default(&self) -> bool {
         *self == Effort::default()
     }

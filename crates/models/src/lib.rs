@@ -132,7 +132,7 @@ impl Model {
         data(&self.files, tensor)
     }
 
-    /// Returns the number of parameters of all tensors, or of the dimensions if there are no tensors.
+    /// Returns the number of parameters of all tensors, or of the dimensions for a model without tensors.
     pub fn parameters(&self) -> u64 {
         match (&self.architecture.hyper, self.tensors.is_empty()) {
             (Some(hyper), true) => hyper.parameters(),

@@ -379,7 +379,7 @@ impl Rule {
 }
 
 impl Model {
-    /// Converts tensor types and sizes to those of a file in this mix. The weights are no longer accessible.
+    /// Converts tensor types and sizes to those of a file in this mix. The result has no data to read.
     pub fn mixed(mut self, mix: &Mix) -> Model {
         let places: Vec<_> = self.tensors.iter().filter_map(place).collect();
         let tied = !places.iter().any(|(_, role)| *role == Role::Head);

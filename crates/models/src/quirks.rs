@@ -61,7 +61,7 @@ const NOT_AUTOREGRESSIVE: &[&str] = &[
 /// Diffusion language models, which have an output head.
 const DIFFUSION: &[&str] = &["dream", "llada", "llada-moe", "rnd1"];
 
-/// Hybrid families: the last of every so many layers has attention, the others are recurrent.
+/// Hybrid families: period of layers with attention, at the end of each period; the others are recurrent.
 const ATTENTION_PERIODS: &[(&str, u64)] =
     &[("minimax-01", 8), ("qwen35", 4), ("qwen35moe", 4), ("qwen3next", 4), ("qwen4exp", 4)];
 

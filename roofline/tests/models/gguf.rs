@@ -78,8 +78,8 @@ fn truncated_files_are_errors_unless_headers_suffice() {
     bytes.truncate(small().header().len() + 100);
     let directory = files("truncated", &[("m.gguf", &bytes)]);
     let message = Model::open(directory.join("m.gguf")).unwrap_err().to_string();
-    let told = "m.gguf: truncated file: data of 3 of 3 tensors is missing (first: \"token_embd.weight\")";
-    assert!(message.contains(told), "{message}");
+    let expected = "m.gguf: truncated file: data of 3 of 3 tensors is missing (first: \"token_embd.weight\")";
+    assert!(message.contains(expected), "{message}");
     let model = Model::open_headers(directory.join("m.gguf")).unwrap();
     assert_eq!(model.tensors.len(), 3);
     assert!(model.data(&model.tensors[0]).is_none());

@@ -193,22 +193,22 @@ fn predictions_of_mixes_match_files_in_the_mix() {
         let mix = Mix::by_name(name).unwrap();
         let model = open(100 + index, *dimensions, *tied).mixed(mix);
         let (file, stored) = profile::inputs(&model, None).unwrap();
-        let (told, kinds) = inputs_in(mix, &model.architecture.operations).unwrap();
+        let (predicted, kinds) = inputs_in(mix, &model.architecture.operations).unwrap();
         for (name, found, expected) in [
-            ("dense", told.dense_bits, file.dense_bits),
-            ("head", told.head_bits, file.head_bits),
-            ("lookup", told.lookup_bits, file.lookup_bits),
+            ("dense", predicted.dense_bits, file.dense_bits),
+            ("head", predicted.head_bits, file.head_bits),
+            ("lookup", predicted.lookup_bits, file.lookup_bits),
         ] {
             assert!(
                 (found / expected - 1.0).abs() < 1e-9,
                 "{name} of {dimensions:?}: {found}, not {expected}"
             );
         }
-        assert_eq!((told.head_params, told.dense_params), (file.head_params, file.dense_params));
+        assert_eq!((predicted.head_params, predicted.dense_params), (file.head_params, file.dense_params));
         assert_eq!((kinds.most(), stored.most()), (Numbers::Narrow, Numbers::Narrow));
         // The head has six bits, and the embedding is not read as a whole.
-        assert_eq!(told.head_bits, 6.5625);
-        let (all, read) = (model.bytes().unwrap() as f64, told.evaluate().unwrap().pass_weight_bytes);
+        assert_eq!(predicted.head_bits, 6.5625);
+        let (all, read) = (model.bytes().unwrap() as f64, predicted.evaluate().unwrap().pass_weight_bytes);
         let [_, hidden, .., vocab] = *dimensions;
         let table = if *tied { 0.0 } else { (vocab * hidden) as f64 * file.lookup_bits / 8.0 };
         assert!(

@@ -185,8 +185,8 @@ fn graphs_are_detected_by_content_and_in_directories() {
     let directory = files("onnx-found", &[("net.onnx", &bytes), ("other.bin", &bytes)]);
     assert_eq!(Model::open(directory.join("other.bin")).unwrap().format, Format::Onnx);
     assert_eq!(Model::open(&directory).unwrap().format, Format::Onnx);
-    let told = Model::open(files("onnx-bad", &[("x.onnx", b"nonsense")])).unwrap_err().to_string();
-    assert!(told.contains("x.onnx: invalid model: failed to decode"), "{told}");
+    let message = Model::open(files("onnx-bad", &[("x.onnx", b"nonsense")])).unwrap_err().to_string();
+    assert!(message.contains("x.onnx: invalid model: failed to decode"), "{message}");
     let graph = Model::open(directory).unwrap().graph.unwrap();
     assert!(
         matches!(&graph.infer(&[], 1).unwrap().steps[0].task, Ok(Task::Convolution(one)) if one.dtype == Dtype::F32)

@@ -90,10 +90,10 @@ fn assert_mistral(
     tensors: &[Stored],
     bytes: u64,
     dtype: Dtype,
-    told: &[&str],
+    warnings: &[&str],
 ) {
     let model = open(test, Some(&format!("{CONFIG}{quantization}}}")), tensors);
-    assert_eq!(model.warnings, told, "{test}");
+    assert_eq!(model.warnings, warnings, "{test}");
     let alone = open(&format!("{test}-alone"), None, tensors);
     for model in [&model, &alone] {
         assert_eq!(model.parameters(), PARAMETERS, "{test}: parameters");
@@ -121,7 +121,7 @@ fn assert_mistral(
     // Two operations per weight except the embedding, plus a few for vectors and one cached token.
     let products = 2.0 * (PARAMETERS - 32000 * 4096) as f64;
     assert!((decode.flops / products - 1.0).abs() < 1e-3, "{test}: {} operations", decode.flops);
-    // In 16 bits there are no scales.
+    // 16-bit weights have no scales.
     let wide = profile(&model, &target, &workload, Some(Dtype::Bf16)).unwrap().decode.unwrap().weight_bytes;
     assert_eq!(wide, 2.0 * (PARAMETERS - 32000 * 4096) as f64, "{test}");
 }
@@ -176,8 +176,8 @@ fn awq_packs_along_the_outputs() {
     // Half a byte per weight, and per 128 weights two bytes of scale and half a byte of zero point.
     let bytes = PACKED / 2 + PACKED / 128 * 5 / 2 + REST;
     assert_eq!(bytes, 4_150_796_288);
-    let told = one_line("AWQ", Dtype::Int4, 224);
-    assert_mistral("awq", "", &mistral(awq, false), bytes, Dtype::Int4, &[&told]);
+    let warning = one_line("AWQ", Dtype::Int4, 224);
+    assert_mistral("awq", "", &mistral(awq, false), bytes, Dtype::Int4, &[&warning]);
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn gptq_packs_along_the_inputs() {
                 stored(format!("{name}.g_idx"), &[inputs], I32),
             ]
         };
-        let told = one_line("GPTQ", dtype, 224);
-        assert_mistral(&format!("gptq-{bits}"), "", &mistral(pack, false), bytes, dtype, &[&told]);
+        let warning = one_line("GPTQ", dtype, 224);
+        assert_mistral(&format!("gptq-{bits}"), "", &mistral(pack, false), bytes, dtype, &[&warning]);
     }
 }
 
@@ -216,8 +216,8 @@ fn compressed_tensors_stores_the_unpacked_shape() {
     };
     let bytes = PACKED / 2 + PACKED / 128 * 2 + 224 * 16 + REST;
     assert_eq!(bytes, 4_123_536_896);
-    let told = one_line("compressed-tensors", Dtype::Int4, 224);
-    assert_mistral("w4a16", "", &mistral(pack, false), bytes, Dtype::Int4, &[&told]);
+    let warning = one_line("compressed-tensors", Dtype::Int4, 224);
+    assert_mistral("w4a16", "", &mistral(pack, false), bytes, Dtype::Int4, &[&warning]);
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn bitsandbytes_stores_the_unpacked_shape() {
         // Half a byte per weight, a byte per 64 weights, four bytes per 16384, and two tables and a text per matrix.
         let bytes = PACKED / 2 + PACKED / 64 + PACKED / 16384 * 4 + 224 * (1024 + 64 + 160) + REST;
         assert_eq!(bytes, 4_125_516_800);
-        let told = one_line("bitsandbytes", dtype, 224);
-        assert_mistral(kind, "", &mistral(pack, false), bytes, dtype, &[&told]);
+        let warning = one_line("bitsandbytes", dtype, 224);
+        assert_mistral(kind, "", &mistral(pack, false), bytes, dtype, &[&warning]);
     }
 }
 
@@ -269,14 +269,14 @@ fn mlx_packs_embeddings_and_declares_groups_in_the_config() {
         };
         let config = format!(r#", "quantization": {{"group_size": {group}, "bits": {bits}}}"#);
         let tensors = mistral(pack, true);
-        let told = one_line("MLX", dtype, 226);
+        let warning = one_line("MLX", dtype, 226);
         if group == 64 {
-            assert_mistral(&format!("mlx-{bits}"), &config, &tensors, bytes, dtype, &[&told]);
+            assert_mistral(&format!("mlx-{bits}"), &config, &tensors, bytes, dtype, &[&warning]);
         } else {
             // Groups of 32 with 4 bits look like groups of 64 with 2 bits without the config.
             let model = open("mlx-32", Some(&format!("{CONFIG}{config}}}")), &tensors);
             assert_eq!((model.parameters(), model.bytes()), (PARAMETERS, Some(bytes)));
-            assert_eq!(model.warnings, [told]);
+            assert_eq!(model.warnings, [warning]);
         }
     }
 }
@@ -293,8 +293,8 @@ fn modelopt_packs_two_fp4_numbers_per_byte() {
     };
     let bytes = PACKED / 2 + PACKED / 16 + 224 * 8 + REST;
     assert_eq!(bytes, 4_450_690_816);
-    let told = one_line("ModelOpt", Dtype::F4, 224);
-    assert_mistral("nvfp4", "", &mistral(pack, false), bytes, Dtype::F4, &[&told]);
+    let warning = one_line("ModelOpt", Dtype::F4, 224);
+    assert_mistral("nvfp4", "", &mistral(pack, false), bytes, Dtype::F4, &[&warning]);
 }
 
 /// Writes a sparse SafeTensors file and a `config.json` to a temporary directory.

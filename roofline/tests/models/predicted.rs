@@ -9,7 +9,7 @@ use roofline::profile::{Workload, inputs, profile};
 /// with a message that refers to the profile.
 #[track_caller]
 pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
-    let (told, stored) = match inputs(model, None) {
+    let (from_file, stored) = match inputs(model, None) {
         Ok(found) => found,
         Err(refused) => {
             let refused = refused.to_string();
@@ -25,7 +25,7 @@ pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
     };
     let Workload { batch, context, prompt, cache_size, .. } = *workload;
     let outputs =
-        predict(Inputs { batch, context, prompt, cache_size, ..told }, &stored, target).unwrap().outputs;
+        predict(Inputs { batch, context, prompt, cache_size, ..from_file }, &stored, target).unwrap().outputs;
     let costs = profile(model, target, workload, None).unwrap();
     let (decode, prefill) = (costs.decode.unwrap(), costs.prefill.unwrap());
     for (name, sum, total) in [

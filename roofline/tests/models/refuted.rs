@@ -1,5 +1,5 @@
 //! Published speeds that refuted the ceilings of earlier versions. None exceeds its ceiling any
-//! more, and no ceiling is too loose to be useful.
+//! more, and all ceilings are within a given ratio of the speed.
 
 use roofline::contracts::hardware::devices::{self, Device};
 use roofline::contracts::quantization::formats::{F8_E4M3, Format, NF4, NVFP4, Q4_0, Q8_0};

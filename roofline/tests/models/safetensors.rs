@@ -83,13 +83,13 @@ fn truncated_headers_are_errors_and_truncated_data_a_warning() {
     for end in data..whole.len() {
         let header = read(&whole[..end]).unwrap();
         let cut = header.tensors.iter().filter(|t| t.offset + t.bytes.unwrap() > end as u64).count();
-        let told = format!(
+        let expected = format!(
             "truncated file: {} of {} bytes are missing, including data of {cut} of {} tensors",
             whole.len() - end,
             whole.len(),
             TYPES.len()
         );
-        assert_eq!(header.warnings[0], told);
+        assert_eq!(header.warnings[0], expected);
     }
 }
 
