@@ -8,7 +8,7 @@ use std::time::Instant;
 use roofline::contracts::hardware::devices;
 use roofline::contracts::transformer::Inputs;
 use roofline::model::{Hyper, KNOWN};
-use roofline::predict::{Numbers, Stored, Target, inputs, predict};
+use roofline::predict::{DeviceProfile, Numbers, WeightPrecision, inputs, predict};
 
 const POINTS: usize = 100_000;
 const TURNS: usize = 21;
@@ -18,9 +18,9 @@ fn main() {
         .iter()
         .map(|model| inputs(&Hyper::of_known(model).expect("known")).expect("a decoder"))
         .collect();
-    let targets: Vec<Target> =
-        devices::ALL.iter().map(|device| Target::of(device, None).expect("a peak")).collect();
-    let stored = Stored::all(Numbers::Half);
+    let targets: Vec<DeviceProfile> =
+        devices::ALL.iter().map(|device| DeviceProfile::from_device(device, None).expect("a peak")).collect();
+    let stored = WeightPrecision::all(Numbers::Half);
     let before = resident_kb();
     let mut seconds: Vec<f64> = (0..TURNS)
         .map(|_| {

@@ -12,7 +12,7 @@ pub use roofline_kernels::{self as kernels, isa};
 pub use {
     roofline_machine::{self as peaks, bench},
     roofline_models as model,
-    roofline_predict::{choose, device, many, metric, points, predict, profile, record},
+    roofline_predict::{choose, device, metric, parallel, points, predict, profile, record},
     roofline_render::{chart, paired, report, word},
 };
 

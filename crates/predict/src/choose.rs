@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::predict::{Expectation, Prediction, Subject, Target, parameters};
+use crate::predict::{DeviceProfile, Expectation, Prediction, Subject, parameters};
 use roofline_formulas::choice;
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::spelled;
@@ -64,7 +64,7 @@ pub struct BestDevices {
     /// Least memory.
     pub smallest: Option<String>,
     /// Least energy per token.
-    pub most_frugal: Option<String>,
+    pub most_efficient: Option<String>,
 }
 
 /// Device with its verdict for the model.
@@ -219,11 +219,11 @@ impl Choice {
     pub fn new(
         model: Subject,
         inputs: Inputs,
-        targets: &[(Target, Option<&'static Device>)],
+        targets: &[(DeviceProfile, Option<&'static Device>)],
         at_least: f64,
         by: By,
-        predict: impl Fn(Inputs, &Target) -> Result<Prediction, transformer::OutOfDomain>,
-        expect: impl Fn(&Target, Option<&'static Device>, &Prediction) -> Option<Expectation>,
+        predict: impl Fn(Inputs, &DeviceProfile) -> Result<Prediction, transformer::OutOfDomain>,
+        expect: impl Fn(&DeviceProfile, Option<&'static Device>, &Prediction) -> Option<Expectation>,
     ) -> Result<Choice, ChoiceError> {
         let mut devices = Vec::new();
         let mut parameters = (0.0, 0.0);
@@ -258,7 +258,7 @@ impl Choice {
         let best = BestDevices {
             cheapest: first(By::Price),
             smallest: first(By::Memory),
-            most_frugal: first(By::Energy),
+            most_efficient: first(By::Energy),
         };
         let of = |id: &str, version: &str| format!("{id} {version}");
         Ok(Choice {
@@ -295,7 +295,7 @@ impl Choice {
         "device",
         "kind",
         "verdict",
-        "short_of",
+        "shortfall",
         "decode_ceiling",
         "expected_decode",
         "prefill_ceiling",
@@ -314,7 +314,7 @@ impl Choice {
                 one.device.clone(),
                 one.kind.clone().unwrap_or_else(|| "-".into()),
                 one.verdict.to_string(),
-                one.short_of(),
+                one.shortfall(),
                 figure(one.decode_ceiling),
                 maybe(one.expected_decode()),
                 figure(one.prefill_ceiling),
@@ -368,7 +368,7 @@ impl Choice {
 
 impl Candidate {
     fn new(
-        target: &Target,
+        target: &DeviceProfile,
         device: Option<&Device>,
         prediction: &Prediction,
         (context, batch): (f64, f64),
@@ -420,7 +420,7 @@ impl Candidate {
     }
 
     /// Returns the missing speed or memory.
-    fn short_of(&self) -> String {
+    fn shortfall(&self) -> String {
         match self.verdict {
             Verdict::Enough => String::new(),
             Verdict::Unknown => "memory capacity unknown".into(),
@@ -484,7 +484,7 @@ impl Report for Choice {
             ("smallest", find(&self.best.smallest), |one: &Candidate| {
                 format!("{} GB", maybe(one.capacity_gb))
             }),
-            ("most efficient", find(&self.best.most_frugal), |one: &Candidate| {
+            ("most efficient", find(&self.best.most_efficient), |one: &Candidate| {
                 format!("{} J/token", maybe(one.token_energy_j))
             }),
         ];
@@ -504,7 +504,7 @@ impl Report for Choice {
             let table = self.table(title, &rows[..rows.len().min(MAX_ROWS)]);
             // The title already states the verdict.
             let redundant = |heading: &str| match title {
-                "Meet the target" => ["verdict", "short_of"].contains(&heading),
+                "Meet the target" => ["verdict", "shortfall"].contains(&heading),
                 _ => false,
             };
             let mut table = table.only(|_, heading| self.columns.contains(&heading) || !redundant(heading));
@@ -536,7 +536,7 @@ impl Saved for Choice {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::{Numbers, Stored, inputs, predict, with_bits};
+    use crate::predict::{Numbers, WeightPrecision, inputs, predict, with_bits};
     use roofline_formulas::hardware::devices::{H100_SXM, RASPBERRY_PI_5, RTX_4090, T4};
     use roofline_models::{Hyper, by_name};
 
@@ -553,9 +553,12 @@ mod tests {
             context_length: hyper.context_length,
         };
         let devices = [&T4, &H100_SXM, &RTX_4090, &RASPBERRY_PI_5];
-        let targets: Vec<_> =
-            devices.iter().map(|device| (Target::of(device, None).unwrap(), Some(*device))).collect();
-        let predict = |inputs, target: &Target| predict(inputs, &Stored::all(Numbers::Half), target);
+        let targets: Vec<_> = devices
+            .iter()
+            .map(|device| (DeviceProfile::from_device(device, None).unwrap(), Some(*device)))
+            .collect();
+        let predict =
+            |inputs, target: &DeviceProfile| predict(inputs, &WeightPrecision::all(Numbers::Half), target);
         Choice::new(subject, inputs, &targets, at_least, by, predict, |_, _, _| None).unwrap()
     }
 
@@ -585,9 +588,10 @@ mod tests {
     fn the_largest_context_and_batch_are_tight() {
         let hyper = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
         let inputs = Inputs { context: 8192.0, ..with_bits(inputs(&hyper).unwrap(), 8.5) };
-        let target = Target::of(&T4, None).unwrap();
-        let fits =
-            |inputs: Inputs| predict(inputs, &Stored::all(Numbers::Half), &target).unwrap().fits.unwrap();
+        let target = DeviceProfile::from_device(&T4, None).unwrap();
+        let fits = |inputs: Inputs| {
+            predict(inputs, &WeightPrecision::all(Numbers::Half), &target).unwrap().fits.unwrap()
+        };
         let choice = choice(1.0, By::Price);
         let t4 = choice.devices.iter().find(|one| one.device == "t4").unwrap();
         let (context, batch) = (t4.largest_context.unwrap(), t4.largest_batch.unwrap());

@@ -3,8 +3,8 @@
 pub mod choose;
 mod csv;
 pub mod device;
-pub mod many;
 pub mod metric;
+pub mod parallel;
 pub mod points;
 pub mod predict;
 pub mod profile;

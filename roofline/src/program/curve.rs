@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::chart::curve::{Curve, Curves, Moving, MovingLayout, MovingSet, Pace, Spot};
 use crate::chart::html::Slider;
 use crate::contracts::transformer::Inputs;
-use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
+use crate::parallel::{Alternative, DeviceSet, Layout, LayoutConstraints, Plan, Row, Users, Work};
 use crate::predict::{Workload, predict};
 use crate::program::request::axis;
 use crate::program::{Failure, what_if};
@@ -41,7 +41,7 @@ pub fn numbers(sweep: &[String], users: f64) -> Result<Vec<f64>, Failure> {
 /// Returns the chart of a plan.
 pub fn drawn(plan: &Plan) -> Curves {
     let Workload { batch, prompt, output, .. } = &plan.workload;
-    let spot = |way: &Way| {
+    let spot = |way: &Alternative| {
         let served = way.served.as_ref()?;
         Some(Spot {
             users: served.users,
@@ -67,7 +67,12 @@ pub fn drawn(plan: &Plan) -> Curves {
 }
 
 /// Returns the data with which a page recomputes the curves of sets of equal devices.
-pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<Moving, Failure> {
+pub fn moving(
+    work: &Work,
+    users: &Users,
+    sets: &[DeviceSet],
+    fixed: LayoutConstraints,
+) -> Result<Moving, Failure> {
     let mut module = String::new();
     let mut steps = BTreeMap::new();
     for (name, id, results) in [
@@ -134,7 +139,7 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
             link: set.link(),
             dispatch: overhead / 1e6,
             least: named(prediction.inputs),
-            likely: named(prediction.estimate_inputs),
+            likely: named(prediction.ideal_inputs),
             layouts: Layout::all(set, &all, fixed)
                 .map_err(Failure)?
                 .into_iter()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::device::{self, Catalog, Chosen};
+use crate::device::{self, Catalog, ResolvedDevice};
 use crate::isa::Isa;
 use crate::peaks::{Effort, Machine, Options};
 use crate::program::Failure;
@@ -39,7 +39,7 @@ impl On {
     }
 
     /// Resolves the given devices, or `default` if none is given.
-    pub fn chosen(&self, catalog: &Catalog, default: &[&str]) -> Result<Vec<Chosen>, Failure> {
+    pub fn chosen(&self, catalog: &Catalog, default: &[&str]) -> Result<Vec<ResolvedDevice>, Failure> {
         let mut wanted = self.parts();
         if wanted.is_empty() {
             wanted = default.iter().map(|&name| name.to_owned()).collect();
@@ -48,7 +48,7 @@ impl On {
             if wanted.len() > 1 {
                 return Err(Failure("--on all: cannot be combined with other devices".into()));
             }
-            return Ok(catalog.devices().iter().map(|device| Chosen::Device(device)).collect());
+            return Ok(catalog.devices().iter().map(|device| ResolvedDevice::Device(device)).collect());
         }
         wanted.iter().map(|text| Ok(catalog.choose(text)?)).collect()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::contracts::hardware::devices::Device;
 use crate::peaks;
-use crate::predict::{Expectation, ExpectedSpeed, Prediction, Target};
+use crate::predict::{DeviceProfile, Expectation, ExpectedSpeed, Prediction};
 use crate::program::cli::Expecting;
 use crate::program::{About, Failure, output};
 use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
@@ -133,7 +133,7 @@ pub struct ModelTraits<'a> {
 
 /// Applies a calibration to a prediction on the device that it was made on.
 fn from_calibration(constants: &Calibration, setting: &Setting<'_>) -> Result<Expectation, Failure> {
-    let Target { name, bandwidth, .. } = setting.target;
+    let DeviceProfile { name, bandwidth, .. } = setting.target;
     if constants.device != *name {
         let other = &constants.device;
         return Err(Failure(format!("--calibrated: the calibration is of {other}, not of {name}")));
@@ -170,7 +170,7 @@ impl Expecter {
     pub fn expect(
         &self,
         model: &ModelTraits<'_>,
-        target: &Target,
+        target: &DeviceProfile,
         device: Option<&'static Device>,
         prediction: &Prediction,
     ) -> Result<Expectation, Failure> {

@@ -8,9 +8,11 @@ use roofline_contracts::suggest;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::Inputs;
-use crate::device::Chosen;
+use crate::device::ResolvedDevice;
 use crate::model::{Hyper, KNOWN, Mix, Model, Operation, by_name};
-use crate::predict::{self, MOST_POINTS, Numbers, Precision, Stored, Subject, Swept, Target};
+use crate::predict::{
+    self, DeviceProfile, MAX_PREDICTIONS, Numbers, Precision, Subject, SweptInput, WeightPrecision,
+};
 use crate::profile;
 use crate::program::name::{normal, unknown_name};
 use crate::program::{Failure, cli, device};
@@ -27,7 +29,7 @@ pub struct Request {
     /// Dimensions and workload, as inputs of the contract.
     pub inputs: Inputs,
     /// Element kinds of weights and cache.
-    pub stored: Stored,
+    pub stored: WeightPrecision,
     /// Number of layers, unless only the number of parameters is known.
     pub layers: Option<f64>,
 }
@@ -49,7 +51,7 @@ pub fn subject(
     model: Option<&str>,
     params: Option<f64>,
     warnings: &mut Vec<String>,
-) -> Result<(Subject, Inputs, Stored, Option<f64>), Failure> {
+) -> Result<(Subject, Inputs, WeightPrecision, Option<f64>), Failure> {
     let named = |name: String, source: String, context_length| Subject {
         name,
         source,
@@ -65,7 +67,7 @@ pub fn subject(
         let layers = operations.map(layers);
         match (&quant, operations) {
             (Some(Quantization::Mix(mix)), Some(operations)) => {
-                let (inputs, stored) = predict::inputs_in(mix, operations)?;
+                let (inputs, stored) = predict::inputs_for_mix(mix, operations)?;
                 Ok((subject, inputs, stored, layers))
             }
             (Some(quantization), _) => {
@@ -77,9 +79,9 @@ pub fn subject(
                     ))
                 })?;
                 let bits = predict::bits_per_weight(format)?;
-                Ok((subject, predict::with_bits(inputs, bits), Stored::of(format), layers))
+                Ok((subject, predict::with_bits(inputs, bits), WeightPrecision::from_format(format), layers))
             }
-            (None, _) => Ok((subject, inputs, Stored::all(Numbers::Half), layers)),
+            (None, _) => Ok((subject, inputs, WeightPrecision::all(Numbers::Half), layers)),
         }
     };
     match (model, params) {
@@ -191,7 +193,7 @@ pub fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failur
 fn workload(
     args: &cli::Work,
     mut inputs: Inputs,
-    stored: &mut Stored,
+    stored: &mut WeightPrecision,
     subject: &Subject,
     warnings: &mut Vec<String>,
 ) -> Result<Inputs, Failure> {
@@ -234,7 +236,7 @@ pub fn targets(
     args: &cli::Work,
     default: &str,
     warnings: &mut Vec<String>,
-) -> Result<Vec<(Target, Option<&'static Device>)>, Failure> {
+) -> Result<Vec<(DeviceProfile, Option<&'static Device>)>, Failure> {
     let precision = args.ideal.precision.as_deref().map(precision).transpose()?;
     let catalog = args.devices.files.catalog()?;
     let all = args.devices.is_all() || args.devices.on.is_empty() && default == "all";
@@ -242,7 +244,7 @@ pub fn targets(
     let (mut found, mut without_peak) = (Vec::new(), 0);
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;
-        let entry = if let Chosen::Device(device) = &device { Some(*device) } else { None };
+        let entry = if let ResolvedDevice::Device(device) = &device { Some(*device) } else { None };
         match device.target(precision) {
             Ok(target) => found.push((target, entry)),
             Err(lacks) if args.ideal.allow_fallback => {
@@ -271,11 +273,11 @@ pub fn targets(
 }
 
 /// Parses `batch=1,2,4..64`.
-pub fn sweep(text: &str) -> Result<(Swept, Vec<f64>), Failure> {
+pub fn sweep(text: &str) -> Result<(SweptInput, Vec<f64>), Failure> {
     let (name, values) = axis(text)?;
-    let swept = Swept::ALL.into_iter().find(|swept| swept.name() == name).ok_or_else(|| {
+    let swept = SweptInput::ALL.into_iter().find(|swept| swept.name() == name).ok_or_else(|| {
         let more = if name == "users" { "; sweeping users requires --users" } else { "" };
-        let can = Swept::ALL.map(Swept::name).join(", ");
+        let can = SweptInput::ALL.map(SweptInput::name).join(", ");
         Failure(format!("--sweep {text}: unknown input `{name}`; expected one of {can}{more}"))
     })?;
     Ok((swept, values))
@@ -296,15 +298,15 @@ pub fn axis(text: &str) -> Result<(&str, Vec<f64>), Failure> {
             None => values.push(number(part)?),
             Some((low, high)) => {
                 let (mut value, high) = (number(low)?, number(high)?);
-                while value <= high && values.len() <= MOST_POINTS {
+                while value <= high && values.len() <= MAX_PREDICTIONS {
                     values.push(value);
                     value *= 2.0;
                 }
             }
         }
     }
-    if values.is_empty() || values.len() > MOST_POINTS {
-        return Err(wrong(format!("expected 1 to {MOST_POINTS} values")));
+    if values.is_empty() || values.len() > MAX_PREDICTIONS {
+        return Err(wrong(format!("expected 1 to {MAX_PREDICTIONS} values")));
     }
     values.sort_by(f64::total_cmp);
     values.dedup();

@@ -7,13 +7,13 @@ use roofline_contracts::condition::Value;
 
 use crate::contracts::transformer::Inputs;
 use crate::contracts::{collective, cost, offload, parallel, serving, speculation, transformer};
-use crate::device::{self, Catalog, Chosen};
-use crate::many::{
-    Drafting, Fixed, Group, Layout, MOST_DEVICES, Offload, Plan, Row, Served, Set, Users, Way, Work,
-    offload as offloaded, reach, serve,
-};
+use crate::device::{self, Catalog, ResolvedDevice};
 use crate::model::{Hyper, Model, by_name};
-use crate::predict::{MEMORY_ALONE, Stored, Workload};
+use crate::parallel::{
+    Alternative, DeviceSet, DraftModel, Group, Layout, LayoutConstraints, MAX_DEVICES, Offload, Plan, Row,
+    ServingPerformance, Users, Work, offload as offloaded, reach, serve,
+};
+use crate::predict::{UNKNOWN_COMPUTE_PEAK, WeightPrecision, Workload};
 use crate::program::curve;
 use crate::program::device::this;
 use crate::program::name::normal;
@@ -64,11 +64,11 @@ pub struct Question {
     work: Work,
     request: Request,
     users: Option<Users>,
-    fixed: Fixed,
+    fixed: LayoutConstraints,
     gates: Vec<Gate>,
     /// KV cache type.
     cache: String,
-    draft: Option<Drafting>,
+    draft: Option<DraftModel>,
     /// Numbers of users on the throughput-latency curve.
     numbers: Vec<f64>,
     /// Minimum speed in tokens/s.
@@ -186,7 +186,7 @@ impl Question {
             }
         }
         if let Some(gate) =
-            gates.iter().find(|gate| serving.users.is_none() && gate.names_any(&Served::FIGURES))
+            gates.iter().find(|gate| serving.users.is_none() && gate.names_any(&ServingPerformance::FIGURES))
         {
             let message = "this figure requires --users";
             return Err(Failure(format!("--require '{}': {message}", gate.text())));
@@ -218,17 +218,21 @@ impl Question {
                 let (subject, inputs, stored, layers) =
                     request::subject(args, Some(name), None, &mut warnings)?;
                 let inputs = Inputs { cache_size: work.inputs.cache_size, ..inputs };
-                let stored = Stored { cache: work.stored.cache, ..stored };
+                let stored = WeightPrecision { cache: work.stored.cache, ..stored };
                 let small = work_of(&Request { subject, inputs, stored, layers }, Some(name))?;
-                let drafting = Drafting { small, accept, drafts: speculation.drafts as f64 };
-                Some(drafting.beside(&work))
+                let drafting = DraftModel { small, accept, drafts: speculation.drafts as f64 };
+                Some(drafting.for_step(&work))
             }
             _ if accept.is_some() => {
                 return Err(Failure("--accept: missing draft model; pass --draft MODEL".into()));
             }
             _ => None,
         };
-        let fixed = Fixed { tensor: sharding.tensor, pipeline: sharding.pipeline, experts: sharding.experts };
+        let fixed = LayoutConstraints {
+            tensor: sharding.tensor,
+            pipeline: sharding.pipeline,
+            experts: sharding.experts,
+        };
         let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(request.sweep, users.users))?;
         let cache = normal(&args.cache);
         Ok(Question {
@@ -251,12 +255,12 @@ impl Question {
     }
 
     /// Returns the best layout of a set: one that fits and meets all conditions, with the highest ideal speed.
-    pub fn best(&self, set: &Set) -> Result<Row, Failure> {
+    pub fn best(&self, set: &DeviceSet) -> Result<Row, Failure> {
         Ok(self.ranked(set, self.users)?.remove(0))
     }
 
     /// Like [`Question::best`], with the other layouts and the curve over numbers of users.
-    fn detailed(&self, set: &Set) -> Result<Row, Failure> {
+    fn detailed(&self, set: &DeviceSet) -> Result<Row, Failure> {
         let mut ranked = self.ranked(set, self.users)?;
         let mut row = ranked.remove(0);
         row.others = ranked.iter().map(Row::way).collect();
@@ -267,7 +271,7 @@ impl Question {
     }
 
     /// Returns the best layout for each number of users whose cache fits.
-    fn curve(&self, set: &Set, workload: Users) -> Result<Vec<Way>, Failure> {
+    fn curve(&self, set: &DeviceSet, workload: Users) -> Result<Vec<Alternative>, Failure> {
         let mut curve = Vec::new();
         for &users in &self.numbers {
             // A requested layout may have more copies than users.
@@ -290,7 +294,7 @@ impl Question {
     }
 
     /// Returns all layouts of a set, the best first; there is at least one.
-    fn ranked(&self, set: &Set, users: Option<Users>) -> Result<Vec<Row>, Failure> {
+    fn ranked(&self, set: &DeviceSet, users: Option<Users>) -> Result<Vec<Row>, Failure> {
         let work = users.map_or_else(|| self.work.clone(), |users| users.step(&self.work));
         let layouts = Layout::all(set, &work, self.fixed).map_err(Failure)?;
         let row = |layout: &Layout| self.row(set, *layout, &work, users.as_ref());
@@ -305,7 +309,13 @@ impl Question {
         Ok(rows)
     }
 
-    fn row(&self, set: &Set, layout: Layout, work: &Work, users: Option<&Users>) -> Result<Row, Failure> {
+    fn row(
+        &self,
+        set: &DeviceSet,
+        layout: Layout,
+        work: &Work,
+        users: Option<&Users>,
+    ) -> Result<Row, Failure> {
         let (reached, served, draft) = match users {
             Some(users) => {
                 let (reached, served, draft) = serve(work, set, layout, users, self.draft.as_ref())?;
@@ -323,13 +333,13 @@ impl Question {
         };
         let mut row = Row::new(set, &reached, served);
         row.draft = draft;
-        row.not_known = self.unknown_peaks(set)?;
+        row.unknown_peaks = self.unknown_peaks(set)?;
         self.judge(&mut row)?;
         Ok(row)
     }
 
     /// Returns the units of the devices without a published peak.
-    fn unknown_peaks(&self, set: &Set) -> Result<Vec<String>, Failure> {
+    fn unknown_peaks(&self, set: &DeviceSet) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
         for group in &set.groups {
             let prediction = crate::predict::predict(self.work.inputs, &self.work.stored, &group.target)?;
@@ -341,7 +351,7 @@ impl Question {
     }
 
     /// Returns the sliders of the page with curves; `None` with a draft model.
-    fn moving(&self, sets: &[Set]) -> Result<Option<crate::chart::curve::Moving>, Failure> {
+    fn moving(&self, sets: &[DeviceSet]) -> Result<Option<crate::chart::curve::Moving>, Failure> {
         let Some(users) = self.users.filter(|_| self.draft.is_none()) else { return Ok(None) };
         curve::moving(&self.work, &users, sets, self.fixed).map(Some)
     }
@@ -351,13 +361,13 @@ impl Question {
         &self,
         request: &SetRequest<'_>,
         offloading: &cli::Offloading,
-        set: &Set,
+        set: &DeviceSet,
         what: Offload,
     ) -> Result<Row, Failure> {
         let [group] = set.groups.as_slice() else {
             return Err(Failure("--offload: expected a single device and its host".into()));
         };
-        if set.devices() != 1 || self.users.is_some() || self.fixed != Fixed::default() {
+        if set.devices() != 1 || self.users.is_some() || self.fixed != LayoutConstraints::default() {
             return Err(Failure(
                 "--offload: expected a single device and its host, without --users and without a layout"
                     .into(),
@@ -375,7 +385,7 @@ impl Question {
             .filter(|_| request.parallel.sharding.link.is_none() && pcie(&catalog, &group.target.name)));
         let found = offloaded(&self.work, &group.target, &host.target, bus, what)?;
         let mut row = Row::offloaded(set, &host.target.name, &found);
-        row.not_known = self.unknown_peaks(&Set { groups: vec![group.clone(), host] })?;
+        row.unknown_peaks = self.unknown_peaks(&DeviceSet { groups: vec![group.clone(), host] })?;
         self.judge(&mut row)?;
         Ok(row)
     }
@@ -406,7 +416,7 @@ impl Question {
                 Some(if Plan::unit(name) == "1" { value } else { format!("{value} {}", Plan::unit(name)) })
             };
             let has: Vec<String> = named.filter_map(has).collect();
-            row.short_of = match has.as_slice() {
+            row.shortfall = match has.as_slice() {
                 [] => gate.text().to_owned(),
                 has => format!("{} ({})", gate.text(), has.join(", ")),
             };
@@ -414,7 +424,7 @@ impl Question {
             row.enough = Some(false);
             let figure_name = if row.ceiling() < self.min_speed { "at the ceiling" } else { "at the ideal" };
             let speed = if row.ceiling() < self.min_speed { row.ceiling() } else { row.speed() };
-            row.short_of = format!("{} tok/s {figure_name}", figure(self.min_speed - speed));
+            row.shortfall = format!("{} tok/s {figure_name}", figure(self.min_speed - speed));
         }
         Ok(())
     }
@@ -443,7 +453,7 @@ impl Question {
             of(collective::CONTRACT.id, collective::CONTRACT.version),
             of(cost::CONTRACT.id, cost::CONTRACT.version),
         ];
-        if rows.iter().any(|row| row.held.is_some()) {
+        if rows.iter().any(|row| row.placement.is_some()) {
             contracts.push(of(offload::CONTRACT.id, offload::CONTRACT.version));
         }
         if self.users.is_some() {
@@ -453,7 +463,7 @@ impl Question {
             contracts.push(of(speculation::CONTRACT.id, speculation::CONTRACT.version));
         }
         let pass = match &self.draft {
-            Some(Drafting { drafts, .. }) => {
+            Some(DraftModel { drafts, .. }) => {
                 format!("{} tokens (all accepted)", drafts + 1.0)
             }
             None => "token".to_owned(),
@@ -462,16 +472,16 @@ impl Question {
             "Ceiling: upper bound for this partitioning, these formats and one pass over the weights per {pass}; 8-bit communication \
              is assumed fully overlapped"
         );
-        if rows.iter().any(|row| row.held.is_some()) {
+        if rows.iter().any(|row| row.placement.is_some()) {
             ceilings += "; device and host work in turns";
         }
         ceilings += if self.users.is_some() { ". Queueing and scheduling are not modelled." } else { "." };
         let unknown: Vec<&str> =
-            rows.iter().filter(|row| !row.not_known.is_empty()).map(|row| row.devices.as_str()).collect();
+            rows.iter().filter(|row| !row.unknown_peaks.is_empty()).map(|row| row.devices.as_str()).collect();
         if !unknown.is_empty() {
             let more = if unknown.len() > MAX_NAMED { ", …" } else { "" };
             let named = unknown[..unknown.len().min(MAX_NAMED)].join(", ");
-            ceilings += &format!(" {MEMORY_ALONE} This applies to {named}{more}.");
+            ceilings += &format!(" {UNKNOWN_COMPUTE_PEAK} This applies to {named}{more}.");
         }
         let mut assumed = vec!["attention runs after the matrix products".to_owned()];
         if rows.iter().any(|row| row.count > 1) {
@@ -484,7 +494,7 @@ impl Question {
         if self.users.is_some() {
             assumed.push("prefill is interleaved with decode without queueing".into());
         }
-        if rows.iter().any(|row| row.held.is_some()) {
+        if rows.iter().any(|row| row.placement.is_some()) {
             assumed.push("transfers over the bus are not overlapped with arithmetic".into());
         }
         if rows.iter().any(|row| row.usd_per_million_tokens.is_some()) {
@@ -526,11 +536,11 @@ fn pcie(catalog: &Catalog, name: &str) -> bool {
 fn member(request: &SetRequest<'_>, catalog: &Catalog, text: &str) -> Result<Group, Failure> {
     let precision = request.work.ideal.precision.as_deref().map(request::precision).transpose()?;
     let (count, name) = device::several(text).unwrap_or((1, text));
-    if !(1..=MOST_DEVICES).contains(&count) {
-        return Err(Failure(format!("{text}: expected a set of 1 to {MOST_DEVICES} devices")));
+    if !(1..=MAX_DEVICES).contains(&count) {
+        return Err(Failure(format!("{text}: expected a set of 1 to {MAX_DEVICES} devices")));
     }
     let chosen = catalog.choose(name)?.measured(|| this(&request.work.measuring))?;
-    let entry = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
+    let entry = if let ResolvedDevice::Device(device) = &chosen { Some(*device) } else { None };
     Ok(Group {
         count,
         target: chosen.target(precision)?,
@@ -540,9 +550,9 @@ fn member(request: &SetRequest<'_>, catalog: &Catalog, text: &str) -> Result<Gro
 }
 
 /// Resolves `--on` to sets. A text that states a number of devices is one set; any other is a list of single devices.
-pub fn sets(request: &SetRequest<'_>, warnings: &mut Vec<String>) -> Result<Vec<Set>, Failure> {
+pub fn sets(request: &SetRequest<'_>, warnings: &mut Vec<String>) -> Result<Vec<DeviceSet>, Failure> {
     let catalog = request.work.devices.files.catalog()?;
-    let mut sets: Vec<Set> = Vec::new();
+    let mut sets: Vec<DeviceSet> = Vec::new();
     for text in &request.work.devices.on {
         let parts = if Path::new(text).is_file() { vec![text.clone()] } else { device::split(text) };
         if parts.iter().any(|part| part.trim().is_empty()) {
@@ -552,13 +562,13 @@ pub fn sets(request: &SetRequest<'_>, warnings: &mut Vec<String>) -> Result<Vec<
         let groups: Vec<Group> =
             parts.iter().map(|part| member(request, &catalog, part)).collect::<Result<_, _>>()?;
         if together {
-            let set = Set { groups };
-            if set.devices() > MOST_DEVICES {
-                return Err(Failure(format!("{text}: expected a set of 1 to {MOST_DEVICES} devices")));
+            let set = DeviceSet { groups };
+            if set.devices() > MAX_DEVICES {
+                return Err(Failure(format!("{text}: expected a set of 1 to {MAX_DEVICES} devices")));
             }
             sets.push(set);
         } else {
-            sets.extend(groups.into_iter().map(|group| Set { groups: vec![group] }));
+            sets.extend(groups.into_iter().map(|group| DeviceSet { groups: vec![group] }));
         }
     }
     if sets.is_empty() {

@@ -7,7 +7,7 @@ use crate::chart::html::{Memory, Operation, Recipe, RoofRecipe, Shown, Slider, S
 use crate::contracts::quantization::formats;
 use crate::contracts::{operation, transformer};
 use crate::model::Role;
-use crate::predict::{CEILING, ESTIMATE, EXPECTED, Workload, bits_per_weight, dense};
+use crate::predict::{CEILING, EXPECTED, IDEAL, Workload, bits_per_weight, dense};
 use crate::profile::Phase;
 use crate::program::Failure;
 
@@ -243,7 +243,7 @@ pub fn predictions(
             intensity: intensity.to_owned(),
             performance: performance.to_owned(),
             bound: Some(bound.to_owned()),
-            details: vec![shown(CEILING, names.speed, ""), shown(ESTIMATE, estimate, "")],
+            details: vec![shown(CEILING, names.speed, ""), shown(IDEAL, estimate, "")],
             stale: vec![EXPECTED.to_owned()],
             ..Recipe::default()
         }

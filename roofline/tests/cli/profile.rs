@@ -7,7 +7,7 @@ use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::contracts::transformer::Inputs;
 use roofline::model::Dtype::{self, F16, F32, Q8_0};
 use roofline::model::{Architecture, Format, Hyper, KNOWN, Model};
-use roofline::predict::{Numbers, Stored, Target, inputs, predict};
+use roofline::predict::{DeviceProfile, Numbers, WeightPrecision, inputs, predict};
 use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
 use roofline::report::{Report, Saved, TextValue};
 use roofline::word::Bound;
@@ -25,7 +25,7 @@ const WORK: Workload =
     Workload { batch: 1.0, context: 100.0, prompt: 10.0, cache_size: 2.0, cache: Numbers::Half };
 
 fn on_h100(model: &Model, workload: &Workload, change: Option<Dtype>) -> Costs {
-    profile(model, &Target::of(&H100_SXM, None).unwrap(), workload, change).unwrap()
+    profile(model, &DeviceProfile::from_device(&H100_SXM, None).unwrap(), workload, change).unwrap()
 }
 
 fn decode<'a>(profile: &'a Costs, name: &str) -> &'a Cost {
@@ -42,7 +42,7 @@ fn costs_of_a_small_llama_match_hand_computed_values() {
     assert_eq!((query.flops, query.weight_bytes, query.activation_bytes), (8192.0, 4352.0, 256.0));
     // Activations may stay in caches, so only the ideal time includes them.
     assert_eq!((query.bytes, query.intensity, query.bound), (4352.0, 8192.0 / 4352.0, Bound::Memory));
-    assert_eq!((query.least_s, query.estimate_s), (4352.0 / 3350e9, 4608.0 / 3350e9));
+    assert_eq!((query.least_s, query.ideal_s), (4352.0 / 3350e9, 4608.0 / 3350e9));
     // 4 heads of 16 + 16 elements with 2 FLOPs each, 100 tokens; 2 KV heads of 32 elements of 2 bytes.
     let attention = decode(&profile, "0.attention");
     assert_eq!((attention.flops, attention.weight_bytes, attention.cache_bytes), (25_600.0, 0.0, 12_800.0));
@@ -62,7 +62,7 @@ fn costs_of_a_small_llama_match_hand_computed_values() {
 
 #[test]
 fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
-    let target = Target::of(&H100_SXM, None).unwrap();
+    let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
     for known in KNOWN {
         let hyper = Hyper::of_known(known).unwrap();
         let inputs = inputs(&hyper).unwrap();
@@ -84,7 +84,7 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
         ] {
             let Workload { batch, context, prompt, cache_size, .. } = workload;
             let asked = Inputs { batch, context, prompt, cache_size, ..inputs };
-            let whole = predict(asked, &Stored::all(Numbers::Half), &target).unwrap();
+            let whole = predict(asked, &WeightPrecision::all(Numbers::Half), &target).unwrap();
             let outputs = whole.outputs;
             let found = on_h100(&model, &workload, None);
             assert_eq!(found.undefined().count(), 0, "{}", known.name);
@@ -101,8 +101,8 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
                 ("decode_intensity", decode.intensity, outputs.decode_intensity),
                 ("decode_least_time", decode.least_s, outputs.decode_least_time),
                 ("decode_ceiling", decode.ceiling_per_s, outputs.decode_ceiling),
-                ("decode_estimated_bytes", decode.estimate_bytes, outputs.decode_estimated_bytes),
-                ("decode_estimate", decode.estimate_per_s, outputs.decode_estimate),
+                ("decode_estimated_bytes", decode.ideal_bytes, outputs.decode_estimated_bytes),
+                ("decode_estimate", decode.ideal_per_s, outputs.decode_estimate),
                 ("prefill_flops", prefill.flops, outputs.prefill_flops),
                 ("prefill_weight_bytes", prefill.weight_bytes, outputs.pass_weight_bytes),
                 ("prefill_cache_bytes", prefill.cache_bytes, outputs.prefill_cache_bytes),
@@ -111,7 +111,7 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
                 ("prefill_least_time", prefill.least_s, outputs.prefill_least_time),
                 ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
                 ("prefill_ceiling", prefill.ceiling_per_s, outputs.prefill_ceiling),
-                ("prefill_estimate", prefill.estimate_per_s, outputs.prefill_estimate),
+                ("prefill_estimate", prefill.ideal_per_s, outputs.prefill_estimate),
             ];
             // Rounding differs: per operation here, once for all in the contract.
             for (name, sum, total) in pairs {
@@ -125,7 +125,7 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
 #[test]
 fn rows_group_all_operations() {
     let model = Model::open(file("rows", &llama(F16))).unwrap();
-    let target = Target::of(&H100_SXM, None).unwrap();
+    let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
     let found = on_h100(&model, &WORK, None);
     for (by, names) in [
         (By::Layer, vec!["embedding", "layer 0", "norm", "head"]),

@@ -1,7 +1,7 @@
 //! Quantization mixes compared with published file sizes.
 
 use roofline::model::{Dtype, Mix, Model};
-use roofline::predict::{Numbers, inputs_in};
+use roofline::predict::{Numbers, inputs_for_mix};
 use roofline::profile;
 
 use roofline_test_support::scratch::files;
@@ -193,7 +193,7 @@ fn predictions_of_mixes_match_files_in_the_mix() {
         let mix = Mix::by_name(name).unwrap();
         let model = open(100 + index, *dimensions, *tied).mixed(mix);
         let (file, stored) = profile::inputs(&model, None).unwrap();
-        let (predicted, kinds) = inputs_in(mix, &model.architecture.operations).unwrap();
+        let (predicted, kinds) = inputs_for_mix(mix, &model.architecture.operations).unwrap();
         for (name, found, expected) in [
             ("dense", predicted.dense_bits, file.dense_bits),
             ("head", predicted.head_bits, file.head_bits),

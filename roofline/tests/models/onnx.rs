@@ -6,8 +6,8 @@ use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::onnx::{Given, Task};
 use roofline::model::readers::onnx as read;
 use roofline::model::{Dtype, Format, Model, Role};
-use roofline::predict::Target;
-use roofline::profile::{Entry, graph as profiles};
+use roofline::predict::DeviceProfile;
+use roofline::profile::{Entry, onnx as profiles};
 use serde::Deserialize;
 use serde_yaml::Mapping;
 
@@ -78,7 +78,9 @@ impl Case {
                 }
             };
         assert_eq!(self.batch_found.unwrap_or(inferred.batch), inferred.batch);
-        let costs = profiles::profile(&model, &inferred, &Target::of(&H100_SXM, None).unwrap()).unwrap();
+        let costs =
+            profiles::profile(&model, &inferred, &DeviceProfile::from_device(&H100_SXM, None).unwrap())
+                .unwrap();
         let Some(expected) = &self.nodes else { return };
         let found: BTreeMap<&String, &Entry> =
             costs.entries.iter().map(|entry| (&entry.name, entry)).collect();
@@ -92,7 +94,7 @@ impl Case {
                 Cost::Known(flops, bytes) => {
                     let pass = entry.pass.unwrap_or_else(|| panic!("{node}: {:?}", entry.undefined));
                     let expected = [flops, bytes].map(|figure| figure.value(&names) as f64);
-                    assert_eq!([pass.flops, pass.estimate_bytes], expected, "{node}");
+                    assert_eq!([pass.flops, pass.ideal_bytes], expected, "{node}");
                 }
                 Cost::Undefined(reason) => assert_eq!(entry.undefined.as_ref(), Some(reason), "{node}"),
             }
@@ -127,7 +129,8 @@ fn nodes_have_roles_and_types() {
     let directory = files("onnx-roles", &[("m.onnx", &network().build())]);
     let model = Model::open(directory.join("m.onnx")).unwrap();
     let inferred = model.graph.as_ref().unwrap().infer(&[], 1).unwrap();
-    let costs = profiles::profile(&model, &inferred, &Target::of(&H100_SXM, None).unwrap()).unwrap();
+    let costs =
+        profiles::profile(&model, &inferred, &DeviceProfile::from_device(&H100_SXM, None).unwrap()).unwrap();
     let roles: Vec<Role> = costs.entries.iter().map(|entry| entry.role).collect();
     assert_eq!(roles[..3], [Role::Convolution, Role::Norm, Role::Other]);
     assert_eq!((costs.entries[0].dtype.as_deref(), costs.entries[0].parameters), (Some("F32"), 9408.0));

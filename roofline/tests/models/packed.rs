@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Dtype, Model, Operation, Role, Work};
-use roofline::predict::{Numbers, Target};
+use roofline::predict::{DeviceProfile, Numbers};
 use roofline::profile::{Workload, profile};
 
 use crate::predicted;
@@ -104,7 +104,7 @@ fn assert_mistral(
         let weights = up.tensors.iter().map(|index| &model.tensors[*index]);
         assert_eq!(weights.max_by_key(|tensor| tensor.bytes).unwrap().dtype, dtype, "{test}");
     }
-    let target = Target::of(&H100_SXM, None).unwrap();
+    let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
     let workload = Workload { batch: 1.0, context: 1.0, prompt: 1.0, cache_size: 2.0, cache: Numbers::Half };
     predicted::assert_is_profiled(&model, &target, &workload);
     let costs = profile(&model, &target, &workload, None).unwrap();

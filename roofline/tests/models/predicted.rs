@@ -2,13 +2,13 @@
 
 use roofline::contracts::transformer::Inputs;
 use roofline::model::Model;
-use roofline::predict::{Target, predict};
+use roofline::predict::{DeviceProfile, predict};
 use roofline::profile::{Workload, inputs, profile};
 
 /// Compares the totals of a profile with the contract for the whole model. The contract rejects models that it does not support,
 /// with a message that refers to the profile.
 #[track_caller]
-pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
+pub fn assert_is_profiled(model: &Model, target: &DeviceProfile, workload: &Workload) {
     let (from_file, stored) = match inputs(model, None) {
         Ok(found) => found,
         Err(refused) => {
@@ -34,12 +34,12 @@ pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
         ("decode_bytes", decode.bytes, outputs.decode_bytes),
         ("decode_least_time", decode.least_s, outputs.decode_least_time),
         ("decode_ceiling", decode.ceiling_per_s, outputs.decode_ceiling),
-        ("decode_estimated_bytes", decode.estimate_bytes, outputs.decode_estimated_bytes),
-        ("decode_estimate", decode.estimate_per_s, outputs.decode_estimate),
+        ("decode_estimated_bytes", decode.ideal_bytes, outputs.decode_estimated_bytes),
+        ("decode_estimate", decode.ideal_per_s, outputs.decode_estimate),
         ("prefill_flops", prefill.flops, outputs.prefill_flops),
         ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
         ("prefill_ceiling", prefill.ceiling_per_s, outputs.prefill_ceiling),
-        ("prefill_estimate", prefill.estimate_per_s, outputs.prefill_estimate),
+        ("prefill_estimate", prefill.ideal_per_s, outputs.prefill_estimate),
     ] {
         let apart = (sum / total - 1.0).abs();
         assert!(apart < 1e-9, "{name} of {}: {sum} profiled and {total} predicted", model.architecture.name);

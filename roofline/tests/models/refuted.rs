@@ -6,7 +6,9 @@ use roofline::contracts::quantization::formats::{F8_E4M3, Format, NF4, NVFP4, Q4
 use roofline::contracts::transformer::{Inputs, Outputs};
 use roofline::model::Dtype::{self, Bf16, F32, Mxfp4, Q6K, Q8_0 as Q8};
 use roofline::model::{Hyper, Model, by_name};
-use roofline::predict::{Numbers, Stored, Target, bits_per_weight, dense, inputs, predict, with_bits};
+use roofline::predict::{
+    DeviceProfile, Numbers, WeightPrecision, bits_per_weight, dense, inputs, predict, with_bits,
+};
 use roofline::profile::{Costs, Workload, profile};
 
 use crate::cases::{self, DECODERS, ENCODERS};
@@ -42,8 +44,8 @@ fn model(name: &str, format: &Format) -> Inputs {
     with_bits(inputs(&hyper).unwrap(), bits_per_weight(format).unwrap())
 }
 
-fn on(device: &Device, inputs: Inputs, stored: &Stored) -> Outputs {
-    predict(inputs, stored, &Target::of(device, None).unwrap()).unwrap().outputs
+fn on(device: &Device, inputs: Inputs, stored: &WeightPrecision) -> Outputs {
+    predict(inputs, stored, &DeviceProfile::from_device(device, None).unwrap()).unwrap().outputs
 }
 
 /// Prompts of 512 tokens for Llama 2 7B in Q4_0, whose products use int8 units.
@@ -53,9 +55,10 @@ fn prompt_of_512(what: &'static str, device: &Device, tokens_per_s: f64) -> Row 
         what,
         source: LLAMA_CPP_15013,
         tokens_per_s,
-        ceiling: on(device, inputs, &Stored::of(&Q4_0)).prefill_ceiling,
+        ceiling: on(device, inputs, &WeightPrecision::from_format(&Q4_0)).prefill_ceiling,
         before: Some(
-            device.fp16.unwrap() * 1e9 * 512.0 / on(device, inputs, &Stored::of(&Q4_0)).prefill_flops,
+            device.fp16.unwrap() * 1e9 * 512.0
+                / on(device, inputs, &WeightPrecision::from_format(&Q4_0)).prefill_flops,
         ),
         loosest: 5.0,
     }
@@ -71,8 +74,8 @@ fn served(
     tokens_per_s: f64,
     loosest: f64,
 ) -> Row {
-    let stored = Stored { cache: Numbers::Fp8, ..Stored::of(format) };
-    let speed = |stored: &Stored, cache_size: f64| {
+    let stored = WeightPrecision { cache: Numbers::Fp8, ..WeightPrecision::from_format(format) };
+    let speed = |stored: &WeightPrecision, cache_size: f64| {
         let context = prompt + made / 2.0;
         let work = Inputs { batch: 65_536.0, context, prompt, cache_size, ..model(name, format) };
         let outputs = on(device, work, stored);
@@ -81,7 +84,7 @@ fn served(
         1.0 / arithmetic.max(outputs.decode_memory_time / work.batch)
     };
     // Arithmetic in 16 bits, and a cache in 16 bits.
-    let before = speed(&Stored::all(Numbers::Half), 2.0);
+    let before = speed(&WeightPrecision::all(Numbers::Half), 2.0);
     let ceiling = speed(&stored, 1.0);
     Row { what, source: TENSORRT_LLM, tokens_per_s, ceiling, before: Some(before), loosest }
 }
@@ -89,7 +92,7 @@ fn served(
 /// Decode steps of Qwen3 30B A3B in Q8_0 with 528 cached tokens per sequence.
 fn experts(what: &'static str, batch: f64, tokens_per_s: f64) -> Row {
     let inputs = Inputs { batch, context: 528.0, ..model("qwen3_30b_a3b", &Q8_0) };
-    let outputs = on(&devices::DGX_SPARK_GB10, inputs, &Stored::of(&Q8_0));
+    let outputs = on(&devices::DGX_SPARK_GB10, inputs, &WeightPrecision::from_format(&Q8_0));
     // Random routing yields an ideal time rather than a ceiling.
     Row {
         what,
@@ -102,7 +105,7 @@ fn experts(what: &'static str, batch: f64, tokens_per_s: f64) -> Row {
 }
 
 fn profiled(device: &Device, model: &Model, prompt: f64) -> Costs {
-    let target = Target::of(device, None).unwrap();
+    let target = DeviceProfile::from_device(device, None).unwrap();
     let workload = Workload { batch: 1.0, context: 128.0, prompt, cache_size: 2.0, cache: Numbers::Half };
     assert_is_profiled(model, &target, &workload);
     profile(model, &target, &workload, None).unwrap()
@@ -115,7 +118,7 @@ fn published_speeds_do_not_exceed_their_ceilings() {
     let strix = |tokens_per_pass| {
         let inputs = with_bits(dense(27.32e9), bits_per_weight(&Q8_0).unwrap());
         let inputs = Inputs { tokens_per_pass, ..inputs };
-        on(&devices::STRIX_HALO_RYZEN_AI_MAX_395, inputs, &Stored::of(&Q8_0)).decode_ceiling
+        on(&devices::STRIX_HALO_RYZEN_AI_MAX_395, inputs, &WeightPrecision::from_format(&Q8_0)).decode_ceiling
     };
     let rows = [
         prompt_of_512("RTX 4090, Llama 2 7B Q4_0, pp512", &devices::RTX_4090, 14_770.63),
@@ -176,7 +179,7 @@ fn prefill_of_nf4_files_uses_the_unpacked_matrices() {
     let [_, nf4] = mistral_in_awq_and_nf4("refuted-column");
     let found = profiled(&devices::H100_SXM, &nf4, 512.0).prefill.unwrap().ceiling_per_s;
     let inputs = Inputs { prompt: 512.0, ..model("mistral_7b", &NF4) };
-    let expected = on(&devices::H100_SXM, inputs, &Stored::of(&NF4)).prefill_ceiling;
+    let expected = on(&devices::H100_SXM, inputs, &WeightPrecision::from_format(&NF4)).prefill_ceiling;
     // Embedding and head stay in 16 bits. An earlier version counted columns as rows and predicted 479.
     assert!((found / expected - 1.0).abs() < 0.02, "expected {expected}, found {found}");
     assert!(found > 100.0 * 479.0, "{found}");
@@ -215,7 +218,7 @@ fn tokens_read_only_the_weights_they_use() {
 fn ceilings_exclude_activations_of_large_batches() {
     for batch in [1.0, 1024.0] {
         let inputs = Inputs { batch, context: 64.0, ..model("llama_3_1_8b", &Q8_0) };
-        let outputs = on(&devices::H100_SXM, inputs, &Stored::of(&Q8_0));
+        let outputs = on(&devices::H100_SXM, inputs, &WeightPrecision::from_format(&Q8_0));
         assert_eq!(outputs.decode_bytes, outputs.pass_weight_bytes + outputs.cache_bytes);
         let estimated = outputs.decode_estimated_bytes / outputs.decode_bytes - 1.0;
         assert_eq!(estimated > 0.15, batch > 1.0, "{estimated} more with a batch of {batch}");

@@ -10,8 +10,8 @@ use roofline::isa::Isa;
 use roofline::kernels::{self, Streams, ThreadPool};
 use roofline::model::Model;
 use roofline::peaks::{Machine, Options};
-use roofline::predict::{Numbers, Target};
-use roofline::profile::measure::{Through, measure};
+use roofline::predict::{Numbers, DeviceProfile};
+use roofline::profile::measure::{MeasuredWork, measure};
 use roofline::profile::{Phase, Workload, profile};
 
 /// Interleaved rounds of decode.
@@ -41,7 +41,7 @@ fn main() {
     let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
     let mut bench = Bench {
-        target: Target::measured(&machine, None).expect("machine was measured"),
+        target: DeviceProfile::from_machine(&machine, None).expect("machine was measured"),
         model,
         pool: ThreadPool::new(Isa::detect(), threads).expect("threads can be started"),
         peer: Llama::new(&file, threads),
@@ -63,7 +63,7 @@ fn main() {
 struct Bench {
     model: Model,
     machine: Machine,
-    target: Target,
+    target: DeviceProfile,
     pool: ThreadPool,
     peer: Llama,
     memory: Vec<f32>,
@@ -104,7 +104,7 @@ impl Bench {
             cache_size: 2.0,
             cache: Numbers::Half,
         };
-        let through = Through { phase, workload: &workload, cache: "f16" };
+        let through = MeasuredWork { phase, workload: &workload, cache: "f16" };
         let mut found = profile(&self.model, &self.target, &workload, None).expect("model is supported");
         let (mut reads, mut peer, mut ours) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {

@@ -1,12 +1,12 @@
 //! Resolves `--on` specs: registry names and aliases, inline figures, device files, saved machines.
 //!
 //! ```
-//! use roofline_predict::device::{Catalog, Chosen};
+//! use roofline_predict::device::{Catalog, ResolvedDevice};
 //!
 //! let catalog = Catalog::built_in();
-//! let Chosen::Device(device) = catalog.choose("RTX 4090").unwrap() else { unreachable!() };
+//! let ResolvedDevice::Device(device) = catalog.choose("RTX 4090").unwrap() else { unreachable!() };
 //! assert_eq!((device.name, device.bandwidth), ("rtx_4090", 1008.0));
-//! let Chosen::Device(mine) = catalog.choose("bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB").unwrap() else {
+//! let ResolvedDevice::Device(mine) = catalog.choose("bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB").unwrap() else {
 //!     unreachable!()
 //! };
 //! assert_eq!((mine.bandwidth, mine.compute, mine.capacity), (256.0, Some(59_000.0), Some(128.0)));
@@ -19,7 +19,7 @@ mod name;
 use std::fmt;
 use std::path::Path;
 
-use crate::predict::{MissingPeak, Precision, Target};
+use crate::predict::{DeviceProfile, MissingPeak, Precision};
 use roofline_formulas::hardware::devices::{self, Device};
 use roofline_machine::Machine;
 use roofline_machine::document;
@@ -27,7 +27,7 @@ use roofline_render::report::{Report, Saved};
 
 pub use figures::{numbers_of, texts_of};
 pub use file::configuration;
-pub use file::device as of_entry;
+pub use file::device as from_entry;
 pub use name::several;
 
 /// Devices known by name: those of the registry and of device files.
@@ -39,7 +39,7 @@ pub struct Catalog {
 
 /// Device of an `--on` spec.
 #[derive(Clone, Debug)]
-pub enum Chosen {
+pub enum ResolvedDevice {
     /// This machine, not measured yet.
     This,
     /// Measured machine.
@@ -101,10 +101,10 @@ impl Catalog {
     }
 
     /// Resolves a spec: a name, figures such as `bandwidth=256,compute=59000`, the file of a saved machine, or `this`.
-    pub fn choose(&self, text: &str) -> Result<Chosen, DeviceError> {
+    pub fn choose(&self, text: &str) -> Result<ResolvedDevice, DeviceError> {
         let text = text.trim();
         if text.eq_ignore_ascii_case("this") {
-            return Ok(Chosen::This);
+            return Ok(ResolvedDevice::This);
         }
         let path = Path::new(text);
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
@@ -118,14 +118,14 @@ impl Catalog {
             return Err(DeviceError(message));
         }
         if text.contains('=') {
-            return Ok(Chosen::Device(figures::parse(text)?));
+            return Ok(ResolvedDevice::Device(figures::parse(text)?));
         }
         if let Some((_, one)) = name::several(text) {
             return Err(DeviceError(format!(
                 "{text}: several devices are only supported by `predict` and `plan`; for a single device use `{one}`"
             )));
         }
-        Ok(Chosen::Device(self.find(text)?))
+        Ok(ResolvedDevice::Device(self.find(text)?))
     }
 }
 
@@ -149,7 +149,7 @@ pub fn split(text: &str) -> Vec<String> {
     found
 }
 
-fn saved(path: &Path) -> Result<Chosen, DeviceError> {
+fn saved(path: &Path) -> Result<ResolvedDevice, DeviceError> {
     let error = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
     let (schema, text) = document::read_result(path).map_err(error)?;
     if schema != Machine::SCHEMA {
@@ -157,29 +157,31 @@ fn saved(path: &Path) -> Result<Chosen, DeviceError> {
     }
     let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(error)?);
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Chosen::Saved { name, machine })
+    Ok(ResolvedDevice::Saved { name, machine })
 }
 
-impl Chosen {
+impl ResolvedDevice {
     /// Replaces `this` by its measurement.
-    pub fn measured<E>(self, measure: impl FnOnce() -> Result<Machine, E>) -> Result<Chosen, E> {
+    pub fn measured<E>(self, measure: impl FnOnce() -> Result<Machine, E>) -> Result<ResolvedDevice, E> {
         match self {
-            Chosen::This => Ok(Chosen::Saved { name: "this".into(), machine: Box::new(measure()?) }),
+            ResolvedDevice::This => {
+                Ok(ResolvedDevice::Saved { name: "this".into(), machine: Box::new(measure()?) })
+            }
             other => Ok(other),
         }
     }
 
     /// Returns the figures for a prediction. `this` has no peaks before it is measured.
-    pub fn target(&self, precision: Option<Precision>) -> Result<Target, MissingPeak> {
+    pub fn target(&self, precision: Option<Precision>) -> Result<DeviceProfile, MissingPeak> {
         match self {
-            Chosen::This => {
+            ResolvedDevice::This => {
                 let precision = precision.unwrap_or(Precision::Fp32);
                 Err(MissingPeak { device: "this", precision, has: Vec::new() })
             }
-            Chosen::Saved { name, machine } => {
-                Ok(Target { name: name.clone(), ..Target::measured(machine, precision)? })
+            ResolvedDevice::Saved { name, machine } => {
+                Ok(DeviceProfile { name: name.clone(), ..DeviceProfile::from_machine(machine, precision)? })
             }
-            Chosen::Device(device) => Target::of(device, precision),
+            ResolvedDevice::Device(device) => DeviceProfile::from_device(device, precision),
         }
     }
 }

@@ -5,13 +5,13 @@
 //! ```
 //! use roofline_formulas::hardware::devices::H100_SXM;
 //! use roofline_models::{Hyper, by_name};
-//! use roofline_predict::predict::{Numbers, Stored, Target, inputs, predict};
+//! use roofline_predict::predict::{Numbers, WeightPrecision, DeviceProfile, inputs, predict};
 //!
 //! let model = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
-//! let target = Target::of(&H100_SXM, None).unwrap();
+//! let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
 //! // One sequence with 8192 tokens in the KV cache; 16-bit weights and cache.
 //! let inputs = roofline_formulas::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
-//! let prediction = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap();
+//! let prediction = predict(inputs, &WeightPrecision::all(Numbers::Half), &target).unwrap();
 //! assert_eq!(prediction.outputs.cache_bytes, (1u64 << 30) as f64);
 //! assert!(prediction.outputs.decode_ceiling > 150.0);
 //! ```
@@ -35,14 +35,14 @@ pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
 pub(crate) use report::parameters;
 pub use report::{
-    CEILING, Change, ESTIMATE, EXPECTED, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Sweep,
-    Swept, Workload, ceilings_hold_for,
+    CEILING, Change, EXPECTED, Entry, IDEAL, Line, MAX_PREDICTIONS, Predicted, Subject, Sweep, SweptInput,
+    UNKNOWN_COMPUTE_PEAK, Workload, ceiling_statement,
 };
 pub use roofline_render::word::Precision;
 
 /// Peaks and capacities of a device, published or measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct DeviceProfile {
     /// Name of the registry, such as `rtx_4090`, or `this`.
     pub name: String,
     /// Peak rates per precision.
@@ -133,10 +133,10 @@ impl fmt::Display for MissingPeak {
 
 impl std::error::Error for MissingPeak {}
 
-impl Target {
+impl DeviceProfile {
     /// Returns the published figures of a device. `precision` applies to the ideal figures only; ceilings use the fastest
     /// units for each element type.
-    pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, MissingPeak> {
+    pub fn from_device(device: &Device, precision: Option<Precision>) -> Result<DeviceProfile, MissingPeak> {
         let asked = match precision {
             Some(precision) => {
                 let lacks =
@@ -145,9 +145,9 @@ impl Target {
             }
             None => None,
         };
-        Ok(Target {
+        Ok(DeviceProfile {
             name: device.name.to_owned(),
-            units: Units::of(device),
+            units: Units::from_device(device),
             asked,
             bandwidth: device.bandwidth,
             capacity: device.capacity,
@@ -161,7 +161,10 @@ impl Target {
     }
 
     /// Returns the measured roofs of a machine, each at its best number of threads. The power is unknown.
-    pub fn measured(machine: &Machine, precision: Option<Precision>) -> Result<Target, MissingPeak> {
+    pub fn from_machine(
+        machine: &Machine,
+        precision: Option<Precision>,
+    ) -> Result<DeviceProfile, MissingPeak> {
         let roofs = machine.best();
         let asked = match precision {
             None => None,
@@ -176,9 +179,9 @@ impl Target {
                 }
             },
         };
-        Ok(Target {
+        Ok(DeviceProfile {
             name: "this".to_owned(),
-            units: Units::measured(machine),
+            units: Units::from_machine(machine),
             asked,
             bandwidth: roofs.read_gb_s.value,
             capacity: machine.memory_bytes.map(|bytes| bytes as f64 / 1e9),
@@ -209,7 +212,7 @@ impl Target {
 
 /// Element types of a model, weighted by the FLOPs per token computed in each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct WeightPrecision {
     /// FLOPs per token of all weights except the output head.
     pub body: Vec<(Numbers, f64)>,
     /// FLOPs per token of the output head.
@@ -218,15 +221,15 @@ pub struct Stored {
     pub cache: Numbers,
 }
 
-impl Stored {
+impl WeightPrecision {
     /// All weights in one element type, with a 16-bit KV cache.
-    pub fn all(kind: Numbers) -> Stored {
-        Stored { body: vec![(kind, 1.0)], head: vec![(kind, 1.0)], cache: Numbers::Half }
+    pub fn all(kind: Numbers) -> WeightPrecision {
+        WeightPrecision { body: vec![(kind, 1.0)], head: vec![(kind, 1.0)], cache: Numbers::Half }
     }
 
     /// All weights in one quantization format, with a 16-bit KV cache.
-    pub fn of(format: &Format) -> Stored {
-        Stored::all(format.numbers)
+    pub fn from_format(format: &Format) -> WeightPrecision {
+        WeightPrecision::all(format.numbers)
     }
 
     /// Returns the distinct element types: body first, then head, then cache.
@@ -257,13 +260,13 @@ impl Stored {
 /// Returns the mean rate of operations in several element types that run one after the other, in GFLOP/s.
 fn mean_element_rate(parts: &[(Numbers, f64)], rate: impl Fn(Numbers) -> Rate) -> f64 {
     let parts: Vec<(f64, f64)> = parts.iter().map(|(kind, flops)| (*flops, rate(*kind).compute())).collect();
-    one_after_the_other(&parts).unwrap_or(rate::UNLIMITED)
+    harmonic_mean_rate(&parts).unwrap_or(rate::UNLIMITED)
 }
 
 /// Returns the FLOP-weighted harmonic mean of rates, given as `(flops, rate)`; `None` if there are none.
 ///
 /// Equal rates are returned exactly, without rounding.
-pub fn one_after_the_other(parts: &[(f64, f64)]) -> Option<f64> {
+pub fn harmonic_mean_rate(parts: &[(f64, f64)]) -> Option<f64> {
     let (_, first) = *parts.first()?;
     if parts.iter().all(|(_, rate)| *rate == first) {
         return Some(first);
@@ -291,7 +294,7 @@ impl fmt::Display for Unsupported {
 impl std::error::Error for Unsupported {}
 
 /// Per-token totals of an operation.
-pub struct Brought {
+pub struct OperationTotals {
     /// Elements added to the KV cache.
     pub cache_width: f64,
     /// FLOPs for each attended token.
@@ -302,23 +305,23 @@ pub struct Brought {
     pub token_params: f64,
 }
 
-pub(crate) fn operation_totals(shape: operation::Inputs) -> Result<Brought, Unsupported> {
+pub(crate) fn operation_totals(shape: operation::Inputs) -> Result<OperationTotals, Unsupported> {
     let operation::Outputs { cache_width, mixing, activation_width, token_params, .. } =
         shape.evaluate().map_err(|error| Unsupported(error.to_string()))?;
-    Ok(Brought { cache_width, mixing, activation_width, token_params })
+    Ok(OperationTotals { cache_width, mixing, activation_width, token_params })
 }
 
 /// Returns the contract's inputs for a model: one sequence of one token and 16-bit weights.
 ///
 /// The device figures are placeholders (1 GB/s and 1 GFLOP/s) that [`predict`] replaces.
 pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
-    inputs_by(hyper, operation_totals)
+    inputs_with_totals(hyper, operation_totals)
 }
 
 /// Like [`inputs`], with the operation totals of another version of `operation-v1`.
-pub fn inputs_by(
+pub fn inputs_with_totals(
     hyper: &Hyper,
-    totals: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+    totals: impl Fn(operation::Inputs) -> Result<OperationTotals, Unsupported>,
 ) -> Result<Inputs, Unsupported> {
     if !hyper.makes_tokens() {
         return Err(makes_no_tokens(&hyper.architecture));
@@ -330,7 +333,7 @@ pub fn inputs_by(
 }
 
 /// Returns the inputs and element types of a model stored in a quantization mix.
-pub fn inputs_in(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, Stored), Unsupported> {
+pub fn inputs_for_mix(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, WeightPrecision), Unsupported> {
     let tied = operations.iter().any(|one| one.role == Role::Head && one.parameters == 0);
     let parts = operations.iter().zip(mix.of_operations(operations)).map(|(operation, written)| {
         let mut shape = operation.inputs(tied);
@@ -350,10 +353,10 @@ pub(crate) fn makes_no_tokens(architecture: &str) -> Unsupported {
 /// Sums operations, each given with its shape and the element type of its weights.
 pub(crate) fn sum_operations<'a>(
     operations: impl Iterator<Item = Result<(&'a Operation, operation::Inputs, Numbers), Unsupported>>,
-    totals: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
-) -> Result<(Inputs, Stored), Unsupported> {
+    totals: impl Fn(operation::Inputs) -> Result<OperationTotals, Unsupported>,
+) -> Result<(Inputs, WeightPrecision), Unsupported> {
     let mut inputs = dense(0.0);
-    let mut stored = Stored { body: Vec::new(), head: Vec::new(), cache: Numbers::Half };
+    let mut stored = WeightPrecision { body: Vec::new(), head: Vec::new(), cache: Numbers::Half };
     let (mut experts, mut window) = (None, None);
     // Total bits per group of parameters.
     let [mut dense_bits, mut head_bits, mut expert_bits, mut lookup_bits] = [0.0; 4];
@@ -394,7 +397,7 @@ pub(crate) fn sum_operations<'a>(
             return Err(Unsupported(format!("{what} not supported; `roofline profile` reports the ceiling")));
         }
         let bits = shape.bits_per_weight;
-        let Brought { cache_width, mixing, activation_width, token_params } = totals(shape)?;
+        let OperationTotals { cache_width, mixing, activation_width, token_params } = totals(shape)?;
         inputs.lookup_params += shape.lookup_params;
         lookup_bits += shape.lookup_params * bits;
         let flops = 2.0 * token_params + shape.state_work;
@@ -402,7 +405,7 @@ pub(crate) fn sum_operations<'a>(
             inputs.head_params += shape.dense_params;
             head_bits += shape.dense_params * bits;
             inputs.head_width += activation_width;
-            Stored::add(&mut stored.head, kind, flops);
+            WeightPrecision::add(&mut stored.head, kind, flops);
             continue;
         }
         inputs.expert_params += shape.expert_params;
@@ -413,7 +416,7 @@ pub(crate) fn sum_operations<'a>(
         inputs.state_width += shape.state_width;
         inputs.state_work += shape.state_work;
         if flops > 0.0 {
-            Stored::add(&mut stored.body, kind, flops);
+            WeightPrecision::add(&mut stored.body, kind, flops);
         }
         match operation.work {
             Work::Experts { .. } => {
@@ -483,7 +486,7 @@ pub struct Prediction {
     /// Outputs with the ceilings.
     pub outputs: Outputs,
     /// Inputs of the ideal figures.
-    pub estimate_inputs: Inputs,
+    pub ideal_inputs: Inputs,
     /// Outputs with the ideal figures, in the requested precision.
     ///
     /// If the device's power or memory is unknown, `token_energy` and `feasibility` are meaningless here; use
@@ -505,7 +508,11 @@ impl Prediction {
 }
 
 /// Evaluates the contract for a model on a device. A nonzero `overhead` of the inputs takes precedence over the device's.
-pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Prediction, OutOfDomain> {
+pub fn predict(
+    inputs: Inputs,
+    stored: &WeightPrecision,
+    target: &DeviceProfile,
+) -> Result<Prediction, OutOfDomain> {
     let with = |rate: &dyn Fn(Numbers) -> Rate| Inputs {
         compute: mean_element_rate(&stored.body, rate),
         head_compute: mean_element_rate(&stored.head, rate),
@@ -523,15 +530,15 @@ pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Predi
     };
     let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
-    let estimate_inputs = with(&|kind| target.ideal_rate(kind));
-    let ideal = estimate_inputs.evaluate()?;
+    let ideal_inputs = with(&|kind| target.ideal_rate(kind));
+    let ideal = ideal_inputs.evaluate()?;
     let most = stored.most();
     let mut rates: Vec<(Numbers, Rate)> =
         stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
     rates.sort_by_key(|(kind, _)| *kind != most);
     let fits = target.capacity.map(|_| outputs.feasibility == Feasibility::Fits);
     let token_energy = target.tdp.map(|_| ideal.token_energy);
-    Ok(Prediction { inputs, outputs, estimate_inputs, ideal, rates, token_energy, fits })
+    Ok(Prediction { inputs, outputs, ideal_inputs, ideal, rates, token_energy, fits })
 }
 
 /// Finds the smallest integer above `low` at which decode has the bound it has at `high`, by bisection; `None` if the
@@ -566,7 +573,13 @@ mod tests {
     }
 
     fn on(inputs: Inputs, device: &Device) -> Outputs {
-        predict(inputs, &Stored::all(Numbers::Half), &Target::of(device, None).unwrap()).unwrap().outputs
+        predict(
+            inputs,
+            &WeightPrecision::all(Numbers::Half),
+            &DeviceProfile::from_device(device, None).unwrap(),
+        )
+        .unwrap()
+        .outputs
     }
 
     const GIB: f64 = (1u64 << 30) as f64;
@@ -669,13 +682,13 @@ mod tests {
 
     #[test]
     fn a_missing_peak_is_an_error_with_the_known_precisions() {
-        let error = Target::of(&devices::A100_SXM_80GB, Some(Precision::Fp8)).unwrap_err();
+        let error = DeviceProfile::from_device(&devices::A100_SXM_80GB, Some(Precision::Fp8)).unwrap_err();
         let expected = "a100_sxm_80gb has no peak for fp8; known peaks: fp32, tf32, fp16, bf16, int8, int4";
         assert_eq!(error.to_string(), expected);
     }
 
     fn rate(device: &Device, kind: Numbers) -> (Precision, Option<f64>) {
-        let Rate { precision, gflop_s } = Target::of(device, None).unwrap().rate(kind);
+        let Rate { precision, gflop_s } = DeviceProfile::from_device(device, None).unwrap().rate(kind);
         (precision, gflop_s)
     }
 
@@ -718,8 +731,9 @@ mod tests {
         assert_eq!(rate(&devices::APPLE_M5_10C, Numbers::Half).1, None);
         assert_eq!(rate(&devices::EPYC_9654, Numbers::Bytes).1, None);
         assert_eq!(rate(&devices::RTX_2060_6GB, Numbers::Half).1, None);
-        let target = Target::of(&devices::DGX_SPARK_GB10, None).unwrap();
-        let prediction = predict(model("llama_2_7b"), &Stored::of(&formats::Q8_0), &target).unwrap();
+        let target = DeviceProfile::from_device(&devices::DGX_SPARK_GB10, None).unwrap();
+        let prediction =
+            predict(model("llama_2_7b"), &WeightPrecision::from_format(&formats::Q8_0), &target).unwrap();
         assert!(!prediction.knows_arithmetic());
         let memory = prediction.outputs.bandwidth_ceiling;
         assert_eq!(prediction.outputs.decode_ceiling, memory, "only memory limits decode");
@@ -745,9 +759,11 @@ mod tests {
 
     #[test]
     fn a_requested_precision_changes_the_ideal_and_not_the_ceiling() {
-        let target = |precision| Target::of(&devices::H100_SXM, precision).unwrap();
+        let target = |precision| DeviceProfile::from_device(&devices::H100_SXM, precision).unwrap();
         let inputs = Inputs { prompt: 4096.0, ..model("llama_3_1_8b") };
-        let on = |precision| predict(inputs, &Stored::of(&formats::Q8_0), &target(precision)).unwrap();
+        let on = |precision| {
+            predict(inputs, &WeightPrecision::from_format(&formats::Q8_0), &target(precision)).unwrap()
+        };
         let (plain, slow) = (on(None), on(Some(Precision::Fp32)));
         assert_eq!(plain.outputs, slow.outputs);
         assert!(slow.ideal.prefill_estimate < plain.ideal.prefill_estimate / 10.0);
@@ -759,7 +775,9 @@ mod tests {
         let q4 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q4_0).unwrap());
         let q8 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q8_0).unwrap());
         let on = |inputs: Inputs, kind: Numbers, device: &Device| {
-            predict(inputs, &Stored::all(kind), &Target::of(device, None).unwrap()).unwrap().outputs
+            predict(inputs, &WeightPrecision::all(kind), &DeviceProfile::from_device(device, None).unwrap())
+                .unwrap()
+                .outputs
         };
         let prompt = Inputs { prompt: 512.0, ..q4("llama_2_7b") };
         // Prompts of Llama 2 7B in Q4_0: llama.cpp discussion 15013.
@@ -797,8 +815,8 @@ mod tests {
 
     #[test]
     fn unknown_power_and_memory_stay_unknown() {
-        let target = Target::of(&devices::GRAVITON3, None).unwrap();
-        let prediction = predict(model("llama_2_7b"), &Stored::all(Numbers::Half), &target).unwrap();
+        let target = DeviceProfile::from_device(&devices::GRAVITON3, None).unwrap();
+        let prediction = predict(model("llama_2_7b"), &WeightPrecision::all(Numbers::Half), &target).unwrap();
         assert_eq!((prediction.token_energy, prediction.fits), (None, None));
     }
 
@@ -813,7 +831,7 @@ mod tests {
 
     #[test]
     fn out_of_domain_errors_name_the_quantity() {
-        let target = Target::of(&devices::T4, None).unwrap();
+        let target = DeviceProfile::from_device(&devices::T4, None).unwrap();
         for (inputs, name) in [
             (Inputs { batch: 0.0, ..model("llama_2_7b") }, "batch"),
             (Inputs { context: f64::NAN, ..model("llama_2_7b") }, "context"),
@@ -821,7 +839,7 @@ mod tests {
             (with_bits(model("llama_2_7b"), f64::INFINITY), "dense_bits"),
             (dense(-1.0), "dense_params"),
         ] {
-            let refusal = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap_err();
+            let refusal = predict(inputs, &WeightPrecision::all(Numbers::Half), &target).unwrap_err();
             let outside: Vec<&str> = refusal.outside().map(|(quantity, _)| quantity.name).collect();
             assert_eq!(outside.first(), Some(&name));
         }

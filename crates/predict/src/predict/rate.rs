@@ -102,7 +102,7 @@ fn units_for(kind: Numbers) -> &'static numbers::Number {
 
 impl Units {
     /// Returns the published peaks of a device.
-    pub fn of(device: &Device) -> Units {
+    pub fn from_device(device: &Device) -> Units {
         let factor = boost_factor(device);
         let peak = |precision: Precision, figures: &[Option<f64>]| {
             let fastest = figures.iter().copied().flatten().reduce(f64::max);
@@ -133,7 +133,7 @@ impl Units {
     }
 
     /// Returns the measured peaks of a machine.
-    pub fn measured(machine: &Machine) -> Units {
+    pub fn from_machine(machine: &Machine) -> Units {
         let roofs = machine.best();
         let beyond = |multiplies: fn(Beyond) -> bool| machine.beyond.iter().any(|beyond| multiplies(*beyond));
         let peak = |beyond: bool, precision, roof: Reached| match beyond {
@@ -237,7 +237,7 @@ fn lacks(device: &Device, precision: Precision) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::Target;
+    use crate::predict::DeviceProfile;
     use roofline_render::report::Saved;
 
     fn machine() -> Machine {
@@ -248,7 +248,7 @@ mod tests {
     fn measured_roofs_use_the_best_number_of_threads() {
         let mut machine = machine();
         (machine.all.read_gb_s, machine.all.int8_gops, machine.all.int4_gops) = (7.96, 20.0, Some(30.0));
-        let target = Target::measured(&machine, None).unwrap();
+        let target = DeviceProfile::from_machine(&machine, None).unwrap();
         assert_eq!(target.bandwidth, machine.single.read_gb_s);
         assert!(target.source.to_string().ends_with("memory with 1 thread"), "{}", target.source);
         assert_eq!(target.rate(Numbers::Narrow).gflop_s, machine.single.int4_gops);
@@ -258,14 +258,14 @@ mod tests {
     fn instructions_without_kernels_leave_no_compute_ceiling() {
         let mut machine = machine();
         machine.beyond = vec![Beyond::Avx512, Beyond::Amx];
-        let target = Target::measured(&machine, None).unwrap();
+        let target = DeviceProfile::from_machine(&machine, None).unwrap();
         for &kind in Numbers::ALL {
             assert_eq!(target.rate(kind).gflop_s, None, "{kind:?}");
             assert!(target.ideal_rate(kind).gflop_s.is_some(), "{kind:?}");
         }
         // Missing FP16 kernels do not affect the integer roof.
         machine.beyond = vec![Beyond::Fp16];
-        let target = Target::measured(&machine, None).unwrap();
+        let target = DeviceProfile::from_machine(&machine, None).unwrap();
         assert_eq!(target.rate(Numbers::Bytes).gflop_s, Some(machine.all.int8_gops));
         assert_eq!(
             (target.rate(Numbers::Half).precision, target.rate(Numbers::Half).gflop_s),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expectation, ExpectedSpeed, Prediction, Stored, Target, crossing, predict, with_bits};
+use super::{
+    DeviceProfile, Expectation, ExpectedSpeed, Prediction, WeightPrecision, crossing, predict, with_bits,
+};
 use crate::metric::{self, Metric};
 use roofline_formulas::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
 use roofline_render::chart::terminal::Canvas;
@@ -15,12 +17,12 @@ use roofline_render::text::file_name;
 use roofline_render::word::{Bound, Feasibility, Precision};
 
 /// Maximum number of predictions in one result.
-pub const MOST_POINTS: usize = 10_000;
+pub const MAX_PREDICTIONS: usize = 10_000;
 
 /// Detail of a chart point: the ceiling.
 pub const CEILING: &str = "ceiling, token/s";
 /// Detail of a chart point: the ideal.
-pub const ESTIMATE: &str = "ideal, token/s";
+pub const IDEAL: &str = "ideal, token/s";
 /// Detail of a chart point: the expected range, valid for the unmodified workload only.
 pub const EXPECTED: &str = "expected, token/s";
 
@@ -36,7 +38,7 @@ const IN_REQUESTED_PRECISION: [&str; 5] =
 ///
 /// `cache` is the KV cache type; `None` for models without tokens. `cached_bytes` is the size of caches that can hold weights
 /// between passes.
-pub fn ceilings_hold_for(
+pub fn ceiling_statement(
     weights: &str,
     cache: Option<&str>,
     tokens_per_pass: f64,
@@ -66,17 +68,17 @@ pub fn ceilings_hold_for(
 }
 
 /// Note for ceilings without a known compute peak.
-pub const MEMORY_ALONE: &str =
+pub const UNKNOWN_COMPUTE_PEAK: &str =
     "Without a known compute peak, ceilings and ideal figures only use the memory bandwidth.";
 
-fn ceilings(quant: &str, cache: &str, inputs: &Inputs, targets: &[Target], known: bool) -> String {
+fn ceilings(quant: &str, cache: &str, inputs: &Inputs, targets: &[DeviceProfile], known: bool) -> String {
     let cached = targets.iter().map(|target| target.caches).fold(0.0, f64::max);
-    let hold = ceilings_hold_for(quant, Some(cache), inputs.tokens_per_pass, cached);
-    if known { hold } else { format!("{hold} {MEMORY_ALONE}") }
+    let hold = ceiling_statement(quant, Some(cache), inputs.tokens_per_pass, cached);
+    if known { hold } else { format!("{hold} {UNKNOWN_COMPUTE_PEAK}") }
 }
 
 /// Returns the assumptions of the ideal figures.
-fn ideal_assumptions(inputs: &Inputs, targets: &[Target]) -> String {
+fn ideal_assumptions(inputs: &Inputs, targets: &[DeviceProfile]) -> String {
     let mut out = "Ideal: roofline time in which memory traffic includes activations.".to_owned();
     if inputs.expert_params > 0.0 {
         out += " Experts are routed uniformly at random, and a prompt activates every expert it can.";
@@ -107,16 +109,16 @@ pub struct Predicted {
     /// Statement of the ceilings' validity.
     pub ceilings: String,
     /// Assumptions of the ideal figures.
-    pub estimates: String,
+    pub ideal_assumptions: String,
     /// Origin of the expected speeds, and reasons for missing ones; empty if none were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<String>,
     /// Input varied by the sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub swept: Option<Swept>,
+    pub swept: Option<SweptInput>,
     /// Input varied by the second sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub across: Option<Swept>,
+    pub across: Option<SweptInput>,
     /// One prediction per device and sweep point.
     pub predictions: Vec<Entry>,
     /// Points of a sweep at which decode changes its bound.
@@ -202,7 +204,7 @@ impl Workload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the inputs'")]
-pub enum Swept {
+pub enum SweptInput {
     Batch,
     Context,
     Prompt,
@@ -220,7 +222,7 @@ pub struct Entry {
     pub precision: Precision,
     /// Precision of the ideal figures; absent if it is that of the ceilings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate_precision: Option<Precision>,
+    pub ideal_precision: Option<Precision>,
     /// Value of the swept input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
@@ -231,7 +233,7 @@ pub struct Entry {
     pub compute_gflop_s: Option<f64>,
     /// Peaks that are unknown; ceilings assume that these operations take no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_known: Vec<String>,
+    pub unknown_peaks: Vec<String>,
     /// Memory bandwidth, in GB/s.
     pub bandwidth_gb_s: f64,
     /// Memory capacity, in GB; null if unknown.
@@ -291,35 +293,41 @@ pub struct Line {
     pub place: String,
 }
 
-impl Swept {
+impl SweptInput {
     /// Every input that a sweep can vary.
-    pub const ALL: [Swept; 5] = [Swept::Batch, Swept::Context, Swept::Prompt, Swept::Efficiency, Swept::Bits];
+    pub const ALL: [SweptInput; 5] = [
+        SweptInput::Batch,
+        SweptInput::Context,
+        SweptInput::Prompt,
+        SweptInput::Efficiency,
+        SweptInput::Bits,
+    ];
 
     /// Returns the name as spelled on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Swept::Batch => "batch",
-            Swept::Context => "context",
-            Swept::Prompt => "prompt",
-            Swept::Efficiency => "efficiency",
-            Swept::Bits => "bits",
+            SweptInput::Batch => "batch",
+            SweptInput::Context => "context",
+            SweptInput::Prompt => "prompt",
+            SweptInput::Efficiency => "efficiency",
+            SweptInput::Bits => "bits",
         }
     }
 
     /// Returns the inputs with this input set to `value`.
     pub fn set(self, inputs: Inputs, value: f64) -> Inputs {
         match self {
-            Swept::Batch => Inputs { batch: value, ..inputs },
-            Swept::Context => Inputs { context: value, ..inputs },
-            Swept::Prompt => Inputs { prompt: value, ..inputs },
-            Swept::Efficiency => Inputs { compute_efficiency: value, ..inputs },
-            Swept::Bits => with_bits(inputs, value),
+            SweptInput::Batch => Inputs { batch: value, ..inputs },
+            SweptInput::Context => Inputs { context: value, ..inputs },
+            SweptInput::Prompt => Inputs { prompt: value, ..inputs },
+            SweptInput::Efficiency => Inputs { compute_efficiency: value, ..inputs },
+            SweptInput::Bits => with_bits(inputs, value),
         }
     }
 }
 
 /// Swept input with its ascending values.
-pub type Sweep<'a> = (Swept, &'a [f64]);
+pub type Sweep<'a> = (SweptInput, &'a [f64]);
 
 #[derive(Clone, Copy)]
 struct SweepPoint {
@@ -333,9 +341,9 @@ impl Predicted {
     /// `expect` returns the expected speed for a prediction on the device at an index.
     pub fn new<E: From<OutOfDomain>>(
         model: Subject,
-        (inputs, stored): (Inputs, &Stored),
+        (inputs, stored): (Inputs, &WeightPrecision),
         cache: &str,
-        targets: &[Target],
+        targets: &[DeviceProfile],
         [sweep, second]: [Option<Sweep<'_>>; 2],
         mut expect: impl FnMut(usize, &Prediction) -> Result<Expectation, E>,
     ) -> Result<Predicted, E> {
@@ -392,10 +400,10 @@ impl Predicted {
             },
             workload: Workload::new(&inputs, cache),
             ceilings: {
-                let known = predictions.iter().all(|entry| entry.not_known.is_empty());
+                let known = predictions.iter().all(|entry| entry.unknown_peaks.is_empty());
                 ceilings(&quant, cache, &inputs, targets, known)
             },
-            estimates: ideal_assumptions(&inputs, targets),
+            ideal_assumptions: ideal_assumptions(&inputs, targets),
             expectations: Vec::new(),
             swept: sweep.map(|(swept, _)| swept),
             across: second.map(|(swept, _)| swept),
@@ -414,7 +422,7 @@ impl Predicted {
     }
 
     /// Formats a workload value, or its range in a sweep.
-    fn range(&self, of: Swept, value: f64) -> String {
+    fn range(&self, of: SweptInput, value: f64) -> String {
         let at = |entry: &Entry| match of {
             of if self.swept == Some(of) => entry.at,
             of if self.across == Some(of) => entry.across,
@@ -431,7 +439,7 @@ impl Predicted {
 
     fn main(&self) -> Table {
         let mut headings = vec!["device", "precision"];
-        headings.extend([self.across, self.swept].into_iter().flatten().map(Swept::name));
+        headings.extend([self.across, self.swept].into_iter().flatten().map(SweptInput::name));
         headings.extend([
             "fits",
             "weights_gb",
@@ -480,7 +488,7 @@ impl Predicted {
         Table::new("", &headings, rows)
     }
 
-    fn axes(&self) -> impl Iterator<Item = Swept> {
+    fn axes(&self) -> impl Iterator<Item = SweptInput> {
         [self.swept, self.across].into_iter().flatten()
     }
 
@@ -493,7 +501,7 @@ impl Predicted {
 
     /// Renders two sweeps as one table of ceilings per device and phase.
     fn grids(&self, canvas: &Canvas) -> String {
-        let [down, across] = [self.swept, self.across].map(|swept| swept.map_or("", Swept::name));
+        let [down, across] = [self.swept, self.across].map(|swept| swept.map_or("", SweptInput::name));
         let mut out = String::new();
         for entries in self.predictions.chunk_by(|one, other| one.device == other.device) {
             let mut columns: Vec<f64> = entries.iter().filter_map(|entry| entry.across).collect();
@@ -575,9 +583,9 @@ impl Predicted {
         let bandwidth = format!("{} {GB_PER_S}", figure(entry.bandwidth_gb_s));
         let compute = match entry.compute_gflop_s {
             Some(compute) => format!("{} {GFLOP_PER_S} in {}", figure(compute), entry.precision),
-            None => entry.not_known.join(", "),
+            None => entry.unknown_peaks.join(", "),
         };
-        let ideal = entry.estimate_precision.map_or(String::new(), |precision| format!("in {precision}"));
+        let ideal = entry.ideal_precision.map_or(String::new(), |precision| format!("in {precision}"));
         let first = |name: &str| format!("{} s", maybe(entry.result(name)));
         let energy = entry.result(ENERGY).map_or("-".into(), |joule| format!("{} J/token", figure(joule)));
         let power = entry.tdp_w.map(|watt| format!("at {} W", figure(watt)));
@@ -618,7 +626,7 @@ impl Predicted {
 }
 
 impl Entry {
-    fn new(target: &Target, SweepPoint { at, across }: SweepPoint, prediction: &Prediction) -> Entry {
+    fn new(target: &DeviceProfile, SweepPoint { at, across }: SweepPoint, prediction: &Prediction) -> Entry {
         let Prediction { inputs, outputs, ideal, rates, token_energy, fits, .. } = prediction;
         let array = |outputs: &Outputs| Outputs::NAMES.into_iter().zip(outputs.to_array());
         let mut results: BTreeMap<String, Option<f64>> = array(outputs)
@@ -638,21 +646,21 @@ impl Entry {
             _ => true,
         };
         let named = Inputs::NAMES.into_iter().zip(inputs.to_array());
-        let mut not_known: Vec<String> = Vec::new();
+        let mut unknown_peaks: Vec<String> = Vec::new();
         for word in rates.iter().filter(|(_, rate)| rate.gflop_s.is_none()).map(|(_, rate)| rate.to_string())
         {
-            if !not_known.contains(&word) {
-                not_known.push(word);
+            if !unknown_peaks.contains(&word) {
+                unknown_peaks.push(word);
             }
         }
         Entry {
             device: target.name.clone(),
             precision: rates.first().map_or(Precision::Fp16, |(_, rate)| rate.precision),
-            estimate_precision: target.asked.map(|(precision, _)| precision),
+            ideal_precision: target.asked.map(|(precision, _)| precision),
             at,
             across,
             compute_gflop_s: known.then_some(inputs.compute),
-            not_known,
+            unknown_peaks,
             bandwidth_gb_s: target.bandwidth,
             capacity_gb: target.capacity,
             tdp_w: target.tdp,
@@ -712,7 +720,7 @@ impl Entry {
             roof,
             details: vec![
                 (CEILING.into(), maybe(self.result(&format!("{group}_ceiling")))),
-                (ESTIMATE.into(), maybe(self.result(&format!("{group}_estimate")))),
+                (IDEAL.into(), maybe(self.result(&format!("{group}_estimate")))),
             ]
             .into_iter()
             .chain(expected(group))
@@ -805,7 +813,7 @@ impl Report for Predicted {
             ),
         };
         for Change { device, across, from, before, after } in &self.changes {
-            let name = self.swept.map(Swept::name).unwrap_or_default();
+            let name = self.swept.map(SweptInput::name).unwrap_or_default();
             let second = self.across.zip(*across);
             let second = second.map(|(swept, value)| format!(" at {} {value}", swept.name()));
             let second = second.unwrap_or_default();
@@ -818,7 +826,7 @@ impl Report for Predicted {
             out +=
                 &format!("\n{name} = {formula}\n    = {numbers}\n    = {}{unit}    {place}\n", short(*value));
         }
-        out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
+        out += &format!("\n{}\n{}\n", self.ceilings, self.ideal_assumptions);
         out.extend(self.expectations.iter().map(|line| format!("{line}\n")));
         out
     }
@@ -891,7 +899,7 @@ impl Report for Predicted {
             ("the prompt length", prompt.to_string()),
             ("the KV cache type", self.workload.cache.clone()),
             ("the tokens per pass", self.workload.tokens_per_pass.to_string()),
-            ("the sweep", self.axes().map(Swept::name).collect::<Vec<_>>().join(", ")),
+            ("the sweep", self.axes().map(SweptInput::name).collect::<Vec<_>>().join(", ")),
             ("the devices", devices.join(", ")),
         ]
     }
@@ -930,9 +938,9 @@ impl Report for Predicted {
             title: format!("{}, {}", file_name(&self.model.name), self.model.quant),
             subtitle: format!(
                 "ceilings at batch size {}, context {} tokens, prompt {} tokens{expected}",
-                self.range(Swept::Batch, batch),
-                self.range(Swept::Context, context),
-                self.range(Swept::Prompt, prompt),
+                self.range(SweptInput::Batch, batch),
+                self.range(SweptInput::Context, context),
+                self.range(SweptInput::Prompt, prompt),
             ),
             roofs,
             points,
@@ -940,16 +948,16 @@ impl Report for Predicted {
     }
 
     fn notes(&self) -> Vec<String> {
-        let sentences = [&self.ceilings, &self.estimates].into_iter().chain(&self.expectations);
+        let sentences = [&self.ceilings, &self.ideal_assumptions].into_iter().chain(&self.expectations);
         sentences.chain(&self.warnings).cloned().collect()
     }
 }
 
 impl Saved for Predicted {
     fn validate(&self) -> Result<(), String> {
-        if self.predictions.is_empty() || self.predictions.len() > MOST_POINTS {
+        if self.predictions.is_empty() || self.predictions.len() > MAX_PREDICTIONS {
             let found = self.predictions.len();
-            return Err(format!("predictions: found {found} entries; expected 1 to {MOST_POINTS}"));
+            return Err(format!("predictions: found {found} entries; expected 1 to {MAX_PREDICTIONS}"));
         }
         for (index, entry) in self.predictions.iter().enumerate() {
             let known =

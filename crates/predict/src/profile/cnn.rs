@@ -1,7 +1,7 @@
 //! Shape propagation through convolutional networks, from the input of the first layer with the channels and strides of each
 //! convolution.
 
-use super::stack::Input;
+use super::feed_forward::Input;
 use roofline_formulas::operation::{Inputs, Outputs};
 
 /// Shapes produced so far.

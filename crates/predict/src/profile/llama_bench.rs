@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OutOfDomain, Phase, Workload, pass_inputs, profile};
-use crate::predict::Target;
+use crate::predict::DeviceProfile;
 use roofline_formulas::layer_roofline;
 use roofline_models::Model;
 
@@ -92,7 +92,7 @@ pub enum LlamaBenchError {
 pub fn compare(
     text: &str,
     model: &Model,
-    target: &Target,
+    target: &DeviceProfile,
     workload: &Workload,
     any_model: bool,
 ) -> Result<Vec<Compared>, LlamaBenchError> {
@@ -122,7 +122,7 @@ pub fn compare(
 fn compare_test(
     test: &Test,
     model: &Model,
-    target: &Target,
+    target: &DeviceProfile,
     workload: &Workload,
 ) -> Result<Compared, OutOfDomain> {
     let depth = if test.n_depth > 0 { format!("@d{}", test.n_depth) } else { String::new() };

@@ -81,7 +81,7 @@ fn is_one(columns: &usize) -> bool {
 
 /// Work to be measured of a model with tokens.
 #[derive(Clone, Copy, Debug)]
-pub struct Through<'a> {
+pub struct MeasuredWork<'a> {
     /// Decode or prefill.
     pub phase: Phase,
     /// Batch size and lengths.
@@ -90,9 +90,9 @@ pub struct Through<'a> {
     pub cache: &'a str,
 }
 
-impl Through<'_> {
+impl MeasuredWork<'_> {
     /// Maximum number of tokens at once, which bounds the memory of activations.
-    pub const MOST: usize = 4096;
+    pub const MAX_TOKENS: usize = 4096;
 
     /// Returns the number of tokens in a pass.
     pub fn tokens(&self) -> f64 {
@@ -134,7 +134,7 @@ impl Passes {
 /// Embedding lookups, norms, rotary embeddings, activation functions, residual sums and sampling are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Whole {
+pub struct EndToEnd {
     /// Decode or prefill.
     pub phase: Phase,
     /// Number of tokens in a pass.
@@ -160,14 +160,14 @@ pub struct Whole {
     pub share: Option<f64>,
 }
 
-impl Whole {
+impl EndToEnd {
     /// Combines the operations of all passes; `None` if any was not measured. Pass a `ceiling` only if it is not just a bound.
-    pub fn of(
+    pub fn new(
         entries: &[Entry],
         passes: &Passes,
-        through: &Through,
+        through: &MeasuredWork,
         ceiling: Option<&Total>,
-    ) -> Option<Whole> {
+    ) -> Option<EndToEnd> {
         let outside = |entry: &Entry| matches!(entry.not_measured.as_deref(), Some(NO_PRODUCT | NOT_NOW));
         if entries.iter().any(|entry| entry.measured.is_none() && !outside(entry)) {
             return None;
@@ -179,7 +179,7 @@ impl Whole {
         let tokens = through.tokens();
         let tokens_per_s = tokens / passes.median_s;
         let ceiling_tokens_per_s = ceiling.map(|total| total.ceiling_per_s);
-        Some(Whole {
+        Some(EndToEnd {
             phase: through.phase,
             tokens,
             median_s: passes.median_s,
@@ -261,7 +261,7 @@ pub fn measure(
     model: &Model,
     entries: &mut [Entry],
     machine: &Machine,
-    through: Option<Through>,
+    through: Option<MeasuredWork>,
     budget: Duration,
     wanted: impl Fn(&Entry) -> bool,
     mut progress: impl FnMut(usize, usize),
@@ -363,7 +363,7 @@ impl Entry {
 }
 
 /// KV heads of the earlier layer whose cache this layer reuses (cross-layer KV sharing).
-fn shared_kv_heads(entries: &[Entry], place: usize, through: &Through) -> Option<f64> {
+fn shared_kv_heads(entries: &[Entry], place: usize, through: &MeasuredWork) -> Option<f64> {
     let shape =
         |entry: &Entry| entry.in_phase(through.phase, through.workload.context, through.workload.prompt);
     let own = shape(entries.get(place)?)?;
@@ -617,7 +617,7 @@ impl Copies {
         &'a self,
         model: &'a Model,
         entry: &Entry,
-        through: Option<&Through>,
+        through: Option<&MeasuredWork>,
         shared_kv_heads: Option<f64>,
         free_bytes: usize,
     ) -> Result<Job<'a>, String> {
@@ -628,8 +628,11 @@ impl Copies {
             entry.in_phase(through.phase, through.workload.context, through.workload.prompt)
         });
         let tokens = shape.map_or(1.0, |shape| shape.tokens * shape.batch);
-        if tokens > Through::MOST as f64 {
-            return Err(format!("{tokens} tokens at once exceed the maximum of {}", Through::MOST));
+        if tokens > MeasuredWork::MAX_TOKENS as f64 {
+            return Err(format!(
+                "{tokens} tokens at once exceed the maximum of {}",
+                MeasuredWork::MAX_TOKENS
+            ));
         }
         let tokens = tokens as usize;
         let (routing, weights) = match operation.work {
@@ -696,7 +699,7 @@ impl Copies {
 fn attention<'a>(
     entry: &Entry,
     shape: &Inputs,
-    through: &Through,
+    through: &MeasuredWork,
     shared_kv_heads: Option<f64>,
     free_bytes: usize,
 ) -> Result<Step<'a>, String> {

@@ -1,16 +1,16 @@
 //! Costs, ceilings and ideal times of each operation of a model file on a device.
 //!
 //! `operation-v1` defines the cost of one operation, and its sums are the totals of `transformer-v1`. `layer-roofline-v1` defines
-//! rates of totals, utilization and advice. Models without tokens are in [`stack`] and [`graph`].
+//! rates of totals, utilization and advice. Models without tokens are in [`feed_forward`] and [`onnx`].
 
 mod attention;
 mod cnn;
 mod convolution;
-pub mod graph;
+pub mod feed_forward;
 pub mod llama_bench;
 pub mod measure;
+pub mod onnx;
 mod report;
-pub mod stack;
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub use self::report::{Device, ModelFile, Profile, Task};
 
 use crate::predict::rate::{UNLIMITED, numbers_of};
 use crate::predict::{
-    Numbers, Precision, Rate, Stored, Target, Unsupported, dense, makes_no_tokens, mean_rate,
+    DeviceProfile, Numbers, Precision, Rate, Unsupported, WeightPrecision, dense, makes_no_tokens, mean_rate,
     operation_totals, stored_bits, sum_operations,
 };
 use roofline_formulas::layer_roofline::{self, Recommendation};
@@ -70,9 +70,9 @@ pub struct Cost {
     /// Minimum time with weights from memory, in s; the sum for several operations.
     pub least_s: f64,
     /// Ideal memory traffic, in bytes, with activations and experts routed uniformly at random.
-    pub estimate_bytes: f64,
+    pub ideal_bytes: f64,
     /// Ideal time, in s, with the ideal traffic and in the requested precision.
-    pub estimate_s: f64,
+    pub ideal_s: f64,
     /// Share of the summed minimum times of all operations, 0 to 1.
     pub share: f64,
 }
@@ -189,11 +189,11 @@ pub struct Total {
     /// Limiting resource of the ceiling.
     pub bound: Bound,
     /// Ideal memory traffic, in bytes, with activations and experts routed uniformly at random.
-    pub estimate_bytes: f64,
+    pub ideal_bytes: f64,
     /// Ideal time, in s, with the ideal traffic, dispatch overhead, and in the requested precision.
-    pub estimate_s: f64,
+    pub ideal_s: f64,
     /// Ideal speed, in tokens or samples per second.
-    pub estimate_per_s: f64,
+    pub ideal_per_s: f64,
     /// Sum of the operations' minimum times, in s; traffic and arithmetic overlap only within each operation.
     pub in_sequence_s: f64,
 }
@@ -303,12 +303,12 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("ceiling_gflop_s", "operation-v1 attainable"),
     ("compute_s", "operation-v1 compute_time"),
     ("least_s", "operation-v1 least_time"),
-    ("estimate_bytes", "operation-v1 estimated_bytes"),
-    ("estimate_s", "operation-v1 estimated_time, layer-roofline-v1 pass_time"),
+    ("ideal_bytes", "operation-v1 estimated_bytes"),
+    ("ideal_s", "operation-v1 estimated_time, layer-roofline-v1 pass_time"),
     ("share", "operation-v1 share"),
     ("parameters", "operation-v1 stored_params"),
     ("ceiling_per_s", "layer-roofline-v1 pass_ceiling"),
-    ("estimate_per_s", "layer-roofline-v1 pass_estimate"),
+    ("ideal_per_s", "layer-roofline-v1 pass_estimate"),
     ("measured.gb_s", "layer-roofline-v1 achieved_bandwidth"),
     ("measured.gflop_s", "layer-roofline-v1 achieved_compute"),
     ("measured.utilization", "layer-roofline-v1 utilization"),
@@ -318,7 +318,7 @@ pub const SOURCES: &[(&str, &str)] = &[
 /// Returns the costs of a model's operations on a device, with all weights converted to `change` if it is given.
 pub fn profile(
     model: &Model,
-    target: &Target,
+    target: &DeviceProfile,
     workload: &Workload,
     change: Option<Dtype>,
 ) -> Result<Costs, OutOfDomain> {
@@ -377,7 +377,10 @@ pub fn profile(
 /// Returns the inputs of `transformer-v1` for a model file, summed over its tensors as in [`profile`], and its element types.
 ///
 /// Workload and device are left at their defaults.
-pub fn inputs(model: &Model, change: Option<Dtype>) -> Result<(transformer::Inputs, Stored), Unsupported> {
+pub fn inputs(
+    model: &Model,
+    change: Option<Dtype>,
+) -> Result<(transformer::Inputs, WeightPrecision), Unsupported> {
     if !model.architecture.makes_tokens {
         return Err(makes_no_tokens(&model.architecture.name));
     }
@@ -525,7 +528,7 @@ fn fits(tensor: &Tensor, change: Dtype) -> bool {
 }
 
 /// Inputs of an empty operation on the device, in 16 bits.
-fn roofs(target: &Target) -> Inputs {
+fn roofs(target: &DeviceProfile) -> Inputs {
     let compute = target.rate(Numbers::Half).compute();
     Inputs { bandwidth: target.bandwidth, compute, resident: target.caches, ..Inputs::new(1.0, 1.0) }
 }
@@ -545,7 +548,7 @@ fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f6
 
 impl Entry {
     /// Sets the rates for an element type.
-    fn set_rates(&mut self, target: &Target, kind: Numbers) {
+    fn set_rates(&mut self, target: &DeviceProfile, kind: Numbers) {
         let Rate { precision, gflop_s } = target.rate(kind);
         (self.precision, self.compute_gflop_s) = (Some(precision), gflop_s);
         self.ideal_compute = target.ideal_rate(kind).compute();
@@ -565,7 +568,7 @@ impl Entry {
 }
 
 impl Cost {
-    fn from_outputs(outputs: &Outputs, estimate_s: f64) -> Cost {
+    fn from_outputs(outputs: &Outputs, ideal_s: f64) -> Cost {
         Cost {
             flops: outputs.flops,
             weight_bytes: outputs.weight_bytes,
@@ -577,8 +580,8 @@ impl Cost {
             ceiling_gflop_s: outputs.attainable,
             compute_s: outputs.compute_time,
             least_s: outputs.least_time,
-            estimate_bytes: outputs.estimated_bytes,
-            estimate_s,
+            ideal_bytes: outputs.estimated_bytes,
+            ideal_s,
             share: 0.0,
         }
     }
@@ -623,14 +626,14 @@ fn total(
     let sum = |figure: fn(&Cost) -> f64| costs().map(|(_, cost)| figure(cost)).sum::<f64>();
     let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
     let in_sequence_s = sum(|cost| cost.least_s);
-    let estimate_bytes = sum(|cost| cost.estimate_bytes);
+    let ideal_bytes = sum(|cost| cost.ideal_bytes);
     // Operations with different element types run on different units, one after the other.
     let compute = mean_rate(flops / 1e9, sum(|cost| cost.compute_s), common.compute);
     let pass = layer_roofline::Inputs {
         overhead,
         results,
         resident: common.resident,
-        extra_bytes: (estimate_bytes - bytes).max(0.0),
+        extra_bytes: (ideal_bytes - bytes).max(0.0),
         ..pass_inputs(flops, bytes, common.bandwidth, compute)
     };
     let total_outputs = pass.evaluate()?;
@@ -647,9 +650,9 @@ fn total(
         least_s: total_outputs.least_time,
         ceiling_per_s: total_outputs.pass_ceiling,
         bound: total_outputs.pass_bound.into(),
-        estimate_bytes,
-        estimate_s: ideal.pass_time,
-        estimate_per_s: ideal.pass_estimate,
+        ideal_bytes,
+        ideal_s: ideal.pass_time,
+        ideal_per_s: ideal.pass_estimate,
         in_sequence_s,
     };
     set_shares(entries, phase, common.bandwidth, in_sequence_s)?;
@@ -711,7 +714,7 @@ impl Costs {
     }
 
     /// Groups the operations, in execution order.
-    pub fn rows(&self, by: By, phase: Phase, target: &Target) -> Result<Vec<Row>, OutOfDomain> {
+    pub fn rows(&self, by: By, phase: Phase, target: &DeviceProfile) -> Result<Vec<Row>, OutOfDomain> {
         let name = |entry: &Entry| match (by, entry.layer) {
             (By::Operation, _) => entry.name.clone(),
             (By::Layer, Some(layer)) => format!("layer {layer}"),
@@ -743,7 +746,7 @@ impl Costs {
     }
 
     /// Returns the contract's advice for a phase, most urgent first.
-    pub fn advice(&self, phase: Phase, target: &Target) -> Result<Vec<Advice>, OutOfDomain> {
+    pub fn advice(&self, phase: Phase, target: &DeviceProfile) -> Result<Vec<Advice>, OutOfDomain> {
         let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
         for entry in &self.entries {
             let Some(cost) = entry.cost(phase) else { continue };
@@ -807,7 +810,7 @@ fn layers(entries: &[&Entry]) -> String {
 }
 
 /// Sums two costs that are incurred one after the other.
-fn sum_costs(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
+fn sum_costs(a: &Cost, b: &Cost, target: &DeviceProfile) -> Result<Cost, OutOfDomain> {
     let compute_s = a.compute_s + b.compute_s;
     let compute = mean_rate((a.flops + b.flops) / 1e9, compute_s, 1.0);
     let whole = Inputs {
@@ -823,8 +826,8 @@ fn sum_costs(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
         cache_bytes: a.cache_bytes + b.cache_bytes,
         compute_s,
         least_s: a.least_s + b.least_s,
-        estimate_bytes: a.estimate_bytes + b.estimate_bytes,
+        ideal_bytes: a.ideal_bytes + b.ideal_bytes,
         share: a.share + b.share,
-        ..Cost::from_outputs(&whole.evaluate()?, a.estimate_s + b.estimate_s)
+        ..Cost::from_outputs(&whole.evaluate()?, a.ideal_s + b.ideal_s)
     })
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::feed_forward;
 use super::llama_bench::Compared;
-use super::measure::{Measured, Passes, Whole};
-use super::stack;
+use super::measure::{EndToEnd, Measured, Passes};
 use super::{Advice, Cost, Entry, Row, Total, Workload};
 use crate::predict::{CEILING, Expectation, ExpectedSpeed, FigureSource, parameters as format_parameters};
 use roofline_formulas::transformer_unit;
@@ -69,7 +69,7 @@ pub struct Profile {
     pub passes: Option<Passes>,
     /// End-to-end measurement of a token or prompt; absent unless every operation of it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
+    pub whole: Option<EndToEnd>,
     /// Results of llama-bench, with their ceilings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub llama_bench: Vec<Compared>,
@@ -151,7 +151,7 @@ pub struct Device {
     pub compute_gflop_s: Option<f64>,
     /// Precision of the ideal figures; absent if it is that of the ceilings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate_precision: Option<Precision>,
+    pub ideal_precision: Option<Precision>,
     /// Memory bandwidth, in GB/s.
     pub bandwidth_gb_s: f64,
     /// Bytes of the caches, which ceilings assume to hold weights between passes; 0 if unknown.
@@ -617,7 +617,7 @@ impl Profile {
                 maybe(row.cost.filter(|_| sure).map(|cost| cost.intensity)),
                 row.cost.filter(|_| sure).map_or(Bound::Undefined, |cost| cost.bound).to_string(),
                 of(|cost| cost.least_s, 1e-6),
-                of(|cost| cost.estimate_s, 1e-6),
+                of(|cost| cost.ideal_s, 1e-6),
                 percent(row.cost.map(|cost| cost.share)),
             ]
         };
@@ -641,7 +641,7 @@ impl Profile {
                 phase.to_string(),
                 rate(total.ceiling_per_s),
                 if sure { total.bound } else { Bound::Undefined }.to_string(),
-                if gap { "-".to_owned() } else { figure(total.estimate_per_s) },
+                if gap { "-".to_owned() } else { figure(total.ideal_per_s) },
                 cost(total.least_s),
                 cost(total.flops / 1e9),
                 cost(total.bytes / 1e9),
@@ -786,21 +786,21 @@ impl Profile {
             (None, types) => format!(", {}", types.join(" ")),
         };
         let parameters = format_parameters(*parameters as f64);
-        let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, estimate_precision, .. } =
+        let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, ideal_precision, .. } =
             &self.device;
         let bandwidth = figure(*bandwidth_gb_s);
         let compute = match compute_gflop_s {
             Some(compute) => format!("{} {GFLOP_PER_S} in {precision}", figure(*compute)),
             None => format!("compute peak unknown (no published {precision} peak)"),
         };
-        let ideal = estimate_precision.map(|precision| format!("; ideal in {precision}")).unwrap_or_default();
+        let ideal = ideal_precision.map(|precision| format!("; ideal in {precision}")).unwrap_or_default();
         let Task { batch, context, prompt, cache, .. } = &self.workload;
         let work = match context.zip(*prompt) {
             Some((context, prompt)) => {
                 let cache = cache.as_deref().unwrap_or("f16");
                 format!("context {context} tokens in a {cache} KV cache, prompt {prompt} tokens")
             }
-            None => format!("{}-byte activations", stack::ACTIVATION),
+            None => format!("{}-byte activations", feed_forward::ACTIVATION),
         };
         format!(
             "{file}: {format} {architecture}, {parameters} parameters{size}{types}\n\
@@ -856,9 +856,9 @@ impl Report for Profile {
             ceiling("decode_ceiling", "decode, ceiling", "token/s", decode(|total| total.ceiling_per_s)),
             ceiling("prefill_ceiling", "prefill, ceiling", "token/s", prefill(|total| total.ceiling_per_s)),
             ceiling("pass_ceiling", "pass, ceiling", "1/s", self.pass.map(|pass| pass.ceiling_per_s)),
-            known("decode_estimate", "decode, ideal", "token/s", decode(|total| total.estimate_per_s)),
-            known("prefill_estimate", "prefill, ideal", "token/s", prefill(|total| total.estimate_per_s)),
-            known("pass_estimate", "pass, ideal", "1/s", self.pass.map(|pass| pass.estimate_per_s)),
+            known("decode_estimate", "decode, ideal", "token/s", decode(|total| total.ideal_per_s)),
+            known("prefill_estimate", "prefill, ideal", "token/s", prefill(|total| total.ideal_per_s)),
+            known("pass_estimate", "pass, ideal", "1/s", self.pass.map(|pass| pass.ideal_per_s)),
             known("batch", "batch", "1", Some(batch)),
             known("context", "context", "token", context),
             known("prompt", "prompt", "token", prompt),

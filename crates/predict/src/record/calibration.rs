@@ -11,7 +11,7 @@ use super::least_squares::{Solution, solve};
 use super::model::{self, Shape};
 use super::similarity::{Features, Setting};
 use super::table::{Phase, Row};
-use crate::predict::{Expectation, ExpectedFrom, ExpectedSpeed, Stored, Target, predict};
+use crate::predict::{DeviceProfile, Expectation, ExpectedFrom, ExpectedSpeed, WeightPrecision, predict};
 use roofline_formulas::expectation::{CONTRACT, Inputs, OutOfDomain};
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::transformer;
@@ -58,7 +58,7 @@ impl Run {
     pub fn of_row(
         row: &Row,
         given: &[Dimensions],
-        target: &Target,
+        target: &DeviceProfile,
         device: Option<&'static Device>,
     ) -> Result<Option<Run>, Uncovered> {
         let prefill = row.phase == Phase::Prefill;
@@ -77,7 +77,7 @@ impl Run {
         };
         let (bits, numbers) =
             format::parse(&row.format).ok_or_else(|| Uncovered::Format(row.format.clone()))?;
-        let prediction = predict(row.step(&shape, bits)?, &Stored::all(numbers), target)?;
+        let prediction = predict(row.step(&shape, bits)?, &WeightPrecision::all(numbers), target)?;
         let (model, layers, format) = (shape.name.as_str(), shape.layers, row.format.as_str());
         let setting = Setting { target, device, model, layers, format, prediction: &prediction };
         let features = Features::for_setting(&setting, Engine::for_row(row, device), prefill);

@@ -104,7 +104,7 @@ fn evaluate_phase(held_out: HeldOut, prefill: bool) -> Accuracy {
     }
 }
 
-/// Target share of held-out rows inside their ranges: above 80 %, so that at least 80 % remain for rows that the margins were not
+/// DeviceProfile share of held-out rows inside their ranges: above 80 %, so that at least 80 % remain for rows that the margins were not
 /// fitted to.
 const TARGET_COVERAGE: f64 = 0.85;
 

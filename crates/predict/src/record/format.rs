@@ -55,7 +55,7 @@ pub(super) fn split(name: &str) -> (&str, &str) {
 
 /// Returns the highest published peak of the units that multiply this element type exactly, in GFLOP/s.
 pub(super) fn peak(device: &Device, numbers: Numbers) -> Option<f64> {
-    Units::of(device).rate(numbers).gflop_s
+    Units::from_device(device).rate(numbers).gflop_s
 }
 
 /// Returns the highest published peak of all units, in GFLOP/s, which replaces an unpublished peak as the reference of shares.

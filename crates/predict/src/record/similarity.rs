@@ -6,7 +6,7 @@ use super::format::fastest;
 use super::model::Family;
 use super::table::{Phase, Row};
 use crate::predict::rate::Peak;
-use crate::predict::{Prediction, Target, mean_rate};
+use crate::predict::{DeviceProfile, Prediction, mean_rate};
 use roofline_formulas::expectation::{Inputs, OutOfDomain};
 use roofline_formulas::hardware::devices::{Architecture, Device};
 use roofline_formulas::transformer;
@@ -60,7 +60,7 @@ fn known(peak: Peak) -> Option<f64> {
 }
 
 /// Returns the highest measured roof of a machine, in GFLOP/s.
-fn highest_roof(target: &Target) -> Option<f64> {
+fn highest_roof(target: &DeviceProfile) -> Option<f64> {
     [target.units.int8, target.units.half, target.units.single].into_iter().filter_map(known).reduce(f64::max)
 }
 
@@ -71,7 +71,7 @@ const BATCH_TOKENS: f64 = 512.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// Bandwidth and peaks of the device.
-    pub target: &'a Target,
+    pub target: &'a DeviceProfile,
     /// Entry in the registry; `None` for a measured machine.
     pub device: Option<&'static Device>,
     /// Name of the model.

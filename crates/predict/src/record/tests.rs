@@ -3,14 +3,14 @@
 
 use super::table::{Phase, Row};
 use super::{device, format, rows};
-use crate::many::{Fixed, Layout, Set, Users, Work, reach, serve};
-use crate::predict::{Numbers, Stored, Target};
+use crate::parallel::{DeviceSet, Layout, LayoutConstraints, Users, Work, reach, serve};
+use crate::predict::{DeviceProfile, Numbers, WeightPrecision};
 use roofline_formulas::serving;
 use roofline_formulas::transformer::Inputs;
 use roofline_models::{Hyper, by_name};
 
 /// Returns the devices and the work of a row; `None` if the device or the model is unknown.
-fn devices_and_work(row: &Row) -> Option<(Set, Work)> {
+fn devices_and_work(row: &Row) -> Option<(DeviceSet, Work)> {
     let compared = row.with_ceiling().ok()?;
     let device = device::find(&row.device)?;
     let label = if row.format.is_empty() { format::split(&row.model).1 } else { &row.format };
@@ -20,14 +20,14 @@ fn devices_and_work(row: &Row) -> Option<(Set, Work)> {
     let cache = if row.phase == Phase::Serving { Numbers::Fp8 } else { Numbers::Half };
     let work = Work {
         inputs: compared.traits.step,
-        stored: Stored { cache, ..Stored::all(numbers) },
+        stored: WeightPrecision { cache, ..WeightPrecision::all(numbers) },
         hidden: hyper.as_ref().map_or(0.0, |hyper| hyper.hidden as f64),
         layers: compared.inputs.layers.max(1.0),
         heads: 0,
         start: 0.0,
     };
-    let target = Target::of(device, None).ok()?;
-    Some((Set::of(row.devices as u64, target, device.interconnect_bandwidth), work))
+    let target = DeviceProfile::from_device(device, None).ok()?;
+    Some((DeviceSet::new(row.devices as u64, target, device.interconnect_bandwidth), work))
 }
 
 /// Bytes of a GiB divided by bytes of a GB.
@@ -40,7 +40,7 @@ fn lengths(test: &str) -> Option<(f64, f64)> {
 }
 
 /// Returns the serving ceiling with the largest number of users that fits; outputs are half complete on average.
-fn serving_ceiling(row: &Row, set: &Set, work: &Work, layout: Layout) -> f64 {
+fn serving_ceiling(row: &Row, set: &DeviceSet, work: &Work, layout: Layout) -> f64 {
     let (input, output) = lengths(&row.test).expect("serving rows state their lengths");
     let one = Inputs { batch: 1.0, context: input + (output / 2.0).floor(), ..work.inputs };
     let step = one.evaluate().unwrap();
@@ -73,7 +73,7 @@ fn multi_device_speeds_do_not_exceed_the_best_layout() {
     let (mut checked, mut serving_rows, mut above) = (0, 0, Vec::new());
     for row in rows().iter().filter(|row| row.devices > 1.0 && !row.note.starts_with("SUSPECT")) {
         let Some((set, work)) = devices_and_work(row) else { continue };
-        let layouts = Layout::all(&set, &work, Fixed::default()).unwrap();
+        let layouts = Layout::all(&set, &work, LayoutConstraints::default()).unwrap();
         let of = |layout: Layout| match row.phase {
             Phase::Serving => serving_ceiling(row, &set, &work, layout),
             Phase::Prefill => reach(&work, &set, layout).unwrap().prefill_ceiling,

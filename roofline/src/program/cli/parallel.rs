@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::many::Offload;
+use crate::parallel::Offload;
 use roofline_render::written;
 
 /// Parallelism over the devices of a set.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::bench::{Bench, Home};
 use crate::contracts::hardware::devices::Device;
-use crate::device::Chosen;
+use crate::device::ResolvedDevice;
 use crate::model::{Hyper, Model, by_name};
-use crate::predict::{self, Target};
+use crate::predict::{self, DeviceProfile};
 use crate::profile;
 use crate::program::name::normal;
 use crate::program::output::file::OutputFile;
@@ -151,13 +151,16 @@ fn from_bench(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin,
 }
 
 /// Returns the device of the results: that of --on, the registry's device of the same name, or this machine.
-fn resolve_device(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'static Device>), Failure> {
+fn resolve_device(
+    args: &cli::Calibrate,
+    row: &Row,
+) -> Result<(DeviceProfile, Option<&'static Device>), Failure> {
     let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
     let chosen = match chosen.as_slice() {
         [one] => one.clone(),
         [] => match device_of(&row.device) {
-            Some(device) => Chosen::Device(device),
-            None if row.backend.starts_with("CPU") => Chosen::This,
+            Some(device) => ResolvedDevice::Device(device),
+            None if row.backend.starts_with("CPU") => ResolvedDevice::This,
             None => {
                 let device = &row.device;
                 return Err(Failure(format!("unknown device {device:?}; pass the device with --on")));
@@ -166,7 +169,7 @@ fn resolve_device(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'
         _ => return Err(Failure("--on: expected a single device".into())),
     };
     let chosen = chosen.measured(|| device::this(&args.measuring))?;
-    let device = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
+    let device = if let ResolvedDevice::Device(device) = &chosen { Some(*device) } else { None };
     Ok((chosen.target(None)?, device))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::chart::html::Page;
 use crate::choose::{By, Choice};
-use crate::predict::{Prediction, Target, predict as reached};
+use crate::predict::{DeviceProfile, Prediction, predict as reached};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
 use crate::program::require::Names;
@@ -43,11 +43,11 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let expecter = args.expecting.read()?;
     let request::Request { subject, inputs, stored, layers } = request;
     let (model, format) = (subject.name.clone(), subject.quant.clone());
-    let expect = |target: &Target, device, prediction: &Prediction| {
+    let expect = |target: &DeviceProfile, device, prediction: &Prediction| {
         let work = ModelTraits { name: &model, format: &format, layers };
         Some(expecter.expect(&work, target, device, prediction).unwrap_or_else(missing))
     };
-    let predict = |inputs, target: &Target| reached(inputs, &stored, target);
+    let predict = |inputs, target: &DeviceProfile| reached(inputs, &stored, target);
     let mut choice = Choice::new(subject, inputs, &targets, args.min_speed, by, predict, expect)?;
     let expected =
         choice.devices.iter().filter_map(|one| Some((one.device.as_str(), one.expected.as_ref()?)));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::chart::terminal::Canvas;
-use crate::device::{Chosen, numbers_of};
+use crate::device::{ResolvedDevice, numbers_of};
 use crate::predict::Numbers;
 use crate::program::name::near;
 use crate::program::output;
@@ -115,7 +115,7 @@ fn evaluated(
     args: &cli::Eval,
     contract: &Contract,
     gates: &[require::Gate],
-    on: Option<Chosen>,
+    on: Option<ResolvedDevice>,
 ) -> Result<Evaluated, Failure> {
     let mut set = settings(&args.set, contract)?;
     let mut values: Vec<Option<f64>> = contract.quantities.iter().map(|quantity| quantity.default).collect();
@@ -375,7 +375,7 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
 fn apply_device(
     contract: &Contract,
     args: &cli::Eval,
-    device: Chosen,
+    device: ResolvedDevice,
     values: &mut [Option<f64>],
 ) -> Result<String, Failure> {
     let device = device.measured(|| device::this(&args.measuring))?;
@@ -388,7 +388,7 @@ fn apply_device(
     let general = general.into_iter().filter_map(|(name, value)| Some((name, value?)));
     // Attributes of the registry override derived ones.
     let own: Vec<(&str, f64)> = match device {
-        Chosen::Device(device) => numbers_of(device).collect(),
+        ResolvedDevice::Device(device) => numbers_of(device).collect(),
         _ => Vec::new(),
     };
     let figures = general.chain(own);

@@ -11,7 +11,7 @@ use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
 use crate::peaks::{Machine, Options, Reached};
-use crate::predict::{self, Expectation, ExpectedSpeed, Numbers, Precision, Stored, Target};
+use crate::predict::{self, DeviceProfile, Expectation, ExpectedSpeed, Numbers, Precision, WeightPrecision};
 use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
 use crate::program::request::lengths;
@@ -37,7 +37,7 @@ pub struct First {
     /// Next commands.
     next: Vec<Next>,
     #[serde(skip)]
-    target: Target,
+    target: DeviceProfile,
 }
 
 /// A model on this machine.
@@ -109,7 +109,7 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
             device::measure(&options)?
         }
     };
-    let target = Target::measured(&machine, None)?;
+    let target = DeviceProfile::from_machine(&machine, None)?;
     let mut models = Vec::new();
     for model in MODELS {
         for weights in WEIGHTS {
@@ -127,13 +127,17 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
 fn place_model(
     model: &'static Known,
     weights: &'static Format,
-    target: &Target,
+    target: &DeviceProfile,
 ) -> Result<PlacedModel, Failure> {
     let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
     let max_tokens = hyper.context_length.map(|tokens| tokens as f64);
     let (context, prompt) = lengths(None, None, max_tokens, &mut Vec::new());
     let inputs = predict::with_bits(predict::inputs(&hyper)?, predict::bits_per_weight(weights)?);
-    let prediction = predict::predict(Inputs { context, prompt, ..inputs }, &Stored::of(weights), target)?;
+    let prediction = predict::predict(
+        Inputs { context, prompt, ..inputs },
+        &WeightPrecision::from_format(weights),
+        target,
+    )?;
     let outputs = prediction.outputs;
     let layers = Some(hyper.layers.len() as f64);
     let work = ModelTraits { name: model.name, format: weights.name, layers };
@@ -300,7 +304,7 @@ impl First {
                 ))
             ),
         ];
-        lines.push(predict::ceilings_hold_for("that format", Some("f16"), 1.0, self.target.caches));
+        lines.push(predict::ceiling_statement("that format", Some("f16"), 1.0, self.target.caches));
         lines.extend(self.expectations.iter().cloned());
         if let Some(capacity) = self.target.capacity {
             lines.push(format!("The machine has {} GB of memory.", figure(capacity)));

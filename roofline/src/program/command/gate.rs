@@ -382,7 +382,7 @@ fn profile_arguments(profile: &Profile) -> Vec<String> {
     let Profile { model, device, workload, .. } = profile;
     let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
     arguments.push(format!("--batch={}", workload.batch));
-    arguments.extend(device.estimate_precision.map(|precision| format!("--precision={precision}")));
+    arguments.extend(device.ideal_precision.map(|precision| format!("--precision={precision}")));
     arguments.extend(workload.cache.iter().map(|cache| format!("--cache={cache}")));
     arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
     arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));

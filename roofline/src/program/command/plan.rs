@@ -1,7 +1,7 @@
 //! `roofline plan`: the cheapest sets of devices that meet a target, and what the others lack.
 
-use crate::many::{Group, Plan, Row, Set};
-use crate::predict::Target;
+use crate::parallel::{DeviceSet, Group, Plan, Row};
+use crate::predict::DeviceProfile;
 use crate::program::output;
 use crate::program::require::Names;
 use crate::program::sets::{Question, SetRequest, sets};
@@ -31,16 +31,17 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     };
     let mut question = Question::new(&request)?;
     let devices = &args.work.devices;
-    let candidates: Vec<Set> = if devices.on.is_empty() || devices.is_all() {
+    let candidates: Vec<DeviceSet> = if devices.on.is_empty() || devices.is_all() {
         let catalog = devices.files.catalog()?;
         let kept = catalog.devices().iter().filter(|device| {
             let row = select::device_row(device);
             gates.iter().all(|gate| gate.holds(&row) == Some(true))
         });
         let known = kept.filter_map(|device| {
-            let target = Target::of(device, None).ok().filter(|target| target.capacity.is_some())?;
+            let target =
+                DeviceProfile::from_device(device, None).ok().filter(|target| target.capacity.is_some())?;
             let (link, price) = (device.interconnect_bandwidth, device.launch_price_usd);
-            Some(Set { groups: vec![Group { count: 1, target, link, price }] })
+            Some(DeviceSet { groups: vec![Group { count: 1, target, link, price }] })
         });
         known.collect()
     } else {
@@ -65,7 +66,7 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
         eprintln!("warning: {warning}");
     }
     output::print(&plan, args.format)?;
-    Ok(if plan.any_enough() { Exit::Fine } else { Exit::Failed })
+    Ok(if plan.any_meets_objectives() { Exit::Fine } else { Exit::Failed })
 }
 
 /// Returns the numbers of devices to try: up to one machine, then powers of two.
@@ -75,7 +76,7 @@ fn counts() -> impl Iterator<Item = u64> {
 
 /// Returns the smallest set that meets the target, or the largest that was tried. A set with a given number of devices is not
 /// changed.
-fn smallest(question: &Question, set: Set, most: u64, weights: f64) -> Result<Option<Row>, Failure> {
+fn smallest(question: &Question, set: DeviceSet, most: u64, weights: f64) -> Result<Option<Row>, Failure> {
     let alone = set.devices() == 1;
     let Some(group) = set.groups.first().filter(|_| alone) else { return question.best(&set).map(Some) };
     // Without a published interconnect bandwidth, sets of several devices cannot be predicted.
@@ -83,7 +84,7 @@ fn smallest(question: &Question, set: Set, most: u64, weights: f64) -> Result<Op
     let counts: Vec<u64> = counts().take_while(|count| *count <= most).collect();
     let mut last = None;
     for (at, &count) in counts.iter().enumerate() {
-        let set = Set { groups: vec![Group { count, ..group.clone() }] };
+        let set = DeviceSet { groups: vec![Group { count, ..group.clone() }] };
         // Sets too small for the weights are tried only if there is no larger one.
         let holds = set.capacity().is_none_or(|gb| gb * 1e9 >= weights);
         let largest = at + 1 == counts.len();

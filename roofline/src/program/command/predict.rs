@@ -13,7 +13,9 @@ use crate::contracts::choice;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::transformer::CONTRACT;
 use crate::metric;
-use crate::predict::{Entry, Line, MOST_POINTS, Predicted, Prediction, Subject, Swept, Target, Workload};
+use crate::predict::{
+    DeviceProfile, Entry, Line, MAX_PREDICTIONS, Predicted, Prediction, Subject, SweptInput, Workload,
+};
 use crate::program::expected::{Expecter, ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{self, Pictures};
@@ -154,12 +156,12 @@ fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec
         resolve(&args.work, args.parallel.speculation.tokens_per_pass(), &mut warnings)?;
     let found = targets(&args.work, "this", &mut warnings)?;
     let entries: Vec<Option<&'static Device>> = found.iter().map(|(_, device)| *device).collect();
-    let targets: Vec<Target> = found.into_iter().map(|(target, _)| target).collect();
+    let targets: Vec<DeviceProfile> = found.into_iter().map(|(target, _)| target).collect();
     let sweeps = args.sweep.iter().map(|text| sweep(text)).collect::<Result<Vec<_>, _>>()?;
     let points: usize = sweeps.iter().map(|(_, values)| values.len()).product();
-    if targets.len() * points > MOST_POINTS {
+    if targets.len() * points > MAX_PREDICTIONS {
         let points = targets.len() * points;
-        return Err(Failure(format!("{points} predictions requested; expected at most {MOST_POINTS}")));
+        return Err(Failure(format!("{points} predictions requested; expected at most {MAX_PREDICTIONS}")));
     }
     let sweep_of = |index: usize| sweeps.get(index).map(|(swept, values)| (*swept, values.as_slice()));
     let axes = match sweeps.as_slice() {
@@ -168,7 +170,7 @@ fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec
         [one, _] => return Err(Failure(format!("--sweep: {} is given twice", one.0.name()))),
         _ => return Err(Failure("--sweep: expected at most two inputs".into())),
     };
-    let subject = match axes.into_iter().flatten().find(|(swept, _)| *swept == Swept::Bits) {
+    let subject = match axes.into_iter().flatten().find(|(swept, _)| *swept == SweptInput::Bits) {
         Some((_, [bits])) => Subject { quant: format!("{bits} bits"), bits_per_weight: *bits, ..subject },
         Some(_) => Subject { quant: "swept bits".into(), ..subject },
         None => subject,

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Basis, Head, Layer, Model, Operation, Role, Runs, Work};
-use roofline::predict::{self, Numbers, Target};
-use roofline::profile::{Costs, Total, Workload, inputs, profile, stack};
+use roofline::predict::{self, DeviceProfile, Numbers};
+use roofline::profile::{Costs, Total, Workload, feed_forward, inputs, profile};
 use serde::Deserialize;
 
 use super::figure::{Figure, Names};
@@ -409,7 +409,7 @@ impl Inputs {
 
 /// Profiles one sequence and checks that a prediction from the same file agrees.
 fn profiled(model: &Model, context: u64, prompt: u64) -> Costs {
-    let target = Target::of(&H100_SXM, None).unwrap();
+    let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
     let (context, prompt) = (context as f64, prompt as f64);
     let workload = |batch| Workload { batch, context, prompt, cache_size: 2.0, cache: Numbers::Half };
     for batch in [1.0, 32.0] {
@@ -505,10 +505,10 @@ impl Profile {
 
 impl Stack {
     fn check(&self, model: &Model, names: &Names, report: &mut Report) {
-        let target = Target::of(&H100_SXM, None).unwrap();
-        let costs = |batch| stack::profile(model, &target, batch, None, None, |_| None).unwrap();
+        let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
+        let costs = |batch| feed_forward::profile(model, &target, batch, None, None, |_| None).unwrap();
         let one = costs(1.0);
-        report.equal("a stack", stack::is_stack(model), true);
+        report.equal("a stack", feed_forward::is_feed_forward(model), true);
         let undefined: Vec<&String> = one.undefined().map(|entry| &entry.tensors[0]).collect();
         report.equal("undefined", undefined, self.undefined.iter().collect());
         let (pass, two) = (one.pass.unwrap(), costs(2.0).pass.unwrap());

@@ -15,9 +15,9 @@ use serde::Serialize;
 use crate::contracts::operation;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::Inputs;
-use crate::device::of_entry;
+use crate::device::from_entry;
 use crate::model::Hyper;
-use crate::predict::{Brought, Numbers, Units, inputs_by};
+use crate::predict::{Numbers, OperationTotals, Units, inputs_with_totals};
 use crate::program::request::lengths;
 
 /// Weight formats of the predictions, in addition to changed ones.
@@ -218,8 +218,8 @@ impl World {
         let hardware = open(slots.devices, "hardware-v1.yaml")?;
         let devices = numbers(&hardware, "devices");
         let entries = hardware.table("devices").into_iter();
-        let units = entries.flat_map(|table| table.entries.iter().map(|entry| of_entry(table, entry)));
-        let units = units.map(Units::of).collect();
+        let units = entries.flat_map(|table| table.entries.iter().map(|entry| from_entry(table, entry)));
+        let units = units.map(Units::from_device).collect();
         let models = models(&open(slots.models, "models-v1.yaml")?, &operations);
         let quantization = open(slots.formats, "quantization-v1.yaml")?;
         let formats = bits_of_formats(&quantization);
@@ -297,7 +297,7 @@ fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
         let tied = text(entry, "embeddings").as_deref() == Some("tied");
         let numbers = fields.iter().map(|(name, value)| (name.as_str(), *value));
         let hyper = Hyper::of_fields(&text(entry, "model_type")?, tied, numbers).ok()?;
-        let inputs = inputs_by(&hyper, |shape| Ok(operation_totals(&formulas, shape))).ok()?;
+        let inputs = inputs_with_totals(&hyper, |shape| Ok(operation_totals(&formulas, shape))).ok()?;
         let max_tokens = hyper.context_length.map(|tokens| tokens as f64);
         let (context, prompt) = lengths(None, None, max_tokens, &mut Vec::new());
         let inputs = Inputs { context, prompt, ..inputs };
@@ -352,13 +352,13 @@ impl<'a> Formula<'a> {
 }
 
 /// Returns the totals of an operation in one version. Missing formulas yield NaN, which is outside every domain.
-fn operation_totals(formulas: &[Option<Formula<'_>>; 4], shape: operation::Inputs) -> Brought {
+fn operation_totals(formulas: &[Option<Formula<'_>>; 4], shape: operation::Inputs) -> OperationTotals {
     let names = operation::Inputs::NAMES.iter().map(|name| (*name).to_owned());
     let values: Named = names.zip(shape.to_array()).collect();
     let [cache_width, mixing, activation_width, token_params] = formulas.each_ref().map(|formula| {
         formula.as_ref().and_then(|formula| formula.evaluate(&values).ok()).unwrap_or(f64::NAN)
     });
-    Brought { cache_width, mixing, activation_width, token_params }
+    OperationTotals { cache_width, mixing, activation_width, token_params }
 }
 
 /// Predicts with the formulas of one version.

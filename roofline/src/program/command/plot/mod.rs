@@ -11,10 +11,10 @@ use crate::bench::Bench;
 use crate::chart::html::Page;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
-use crate::device::Chosen;
+use crate::device::ResolvedDevice;
 use crate::peaks::Machine;
 use crate::points::{self, Levels, Own};
-use crate::predict::{Numbers, Predicted, Target};
+use crate::predict::{DeviceProfile, Numbers, Predicted};
 use crate::profile::Profile;
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
@@ -115,7 +115,7 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
         let device = device.measured(|| device::this(&args.measuring))?;
         let target = device.target(None)?;
         match &device {
-            Chosen::Saved { machine, .. } if !kernels.is_empty() => {
+            ResolvedDevice::Saved { machine, .. } if !kernels.is_empty() => {
                 roofs.extend(machine.chart().unwrap_or_default().roofs);
                 levels.push(machine_levels(&target.name, machine));
             }
@@ -176,7 +176,7 @@ fn machine_levels(name: &str, machine: &Machine) -> Levels {
 }
 
 /// Returns the published roofs of a device.
-fn device_levels(target: &Target) -> Levels {
+fn device_levels(target: &DeviceProfile) -> Levels {
     Levels {
         device: target.name.clone(),
         bandwidths: vec![("memory".to_owned(), target.bandwidth)],
@@ -186,7 +186,7 @@ fn device_levels(target: &Target) -> Levels {
 }
 
 /// Returns the roof of a device for 16-bit precision.
-fn roof(target: &Target) -> Roof {
+fn roof(target: &DeviceProfile) -> Roof {
     let rate = target.rate(Numbers::Half);
     Roof {
         name: format!("{}, {}", target.name, rate.precision),

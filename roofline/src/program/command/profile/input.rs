@@ -4,7 +4,7 @@ use regex_lite::Regex;
 
 use crate::model::onnx::Given;
 use crate::model::{Operation, Work};
-use crate::profile::stack::Input;
+use crate::profile::feed_forward::Input;
 use crate::program::Failure;
 use crate::program::command::profile::pattern;
 

@@ -15,18 +15,18 @@ use roofline_contracts::suggest;
 
 use crate::chart::html::{Page, WhatIf};
 use crate::contracts::transformer;
-use crate::device::Chosen;
+use crate::device::ResolvedDevice;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::peaks::Machine;
 use crate::predict::{
-    MEMORY_ALONE, Numbers, Prediction, Target, bytes_per_number, ceilings_hold_for, dense,
-    one_after_the_other, predict as reached,
+    DeviceProfile, Numbers, Prediction, UNKNOWN_COMPUTE_PEAK, bytes_per_number, ceiling_statement, dense,
+    harmonic_mean_rate, predict as reached,
 };
 use crate::profile::llama_bench::{Compared, compare};
-use crate::profile::measure::{NO_PRODUCT, NOT_NOW, Passes, Through, Whole, measure};
+use crate::profile::measure::{EndToEnd, MeasuredWork, NO_PRODUCT, NOT_NOW, Passes, measure};
 use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, WITHOUT_TENSORS, Workload,
-    stack,
+    feed_forward,
 };
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
@@ -61,12 +61,12 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
 }
 
 /// Returns the devices of the arguments; this machine by default.
-pub fn chosen(args: &cli::Profile) -> Result<Vec<Chosen>, Failure> {
+pub fn chosen(args: &cli::Profile) -> Result<Vec<ResolvedDevice>, Failure> {
     args.devices.chosen(&args.devices.files.catalog()?, &["this"])
 }
 
 /// Profiles the file on one device.
-pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure> {
+pub fn profiled(args: &cli::Profile, chosen: &ResolvedDevice) -> Result<Profile, Failure> {
     let gates = require::Names::of::<Profile>().parse("--require", &args.require)?;
     let measured = [Profile::MEASURED, Profile::MEASURED_TEXTS].concat();
     if !args.measure && gates.iter().any(|gate| gate.names_any(&measured)) {
@@ -85,7 +85,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     if args.top == Some(0) {
         return Err(Failure("--top 0: expected at least 1".into()));
     }
-    if args.measure && !matches!(chosen, Chosen::This) {
+    if args.measure && !matches!(chosen, ResolvedDevice::This) {
         return Err(Failure(format!(
             "--measure: cannot measure on {}; expected --on this",
             args.devices.on.join(",")
@@ -105,8 +105,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     if model.architecture.operations.is_empty() && model.graph.is_none() {
         return Err(Failure(format!("{}: missing tensors and dimensions", args.file.display())));
     }
-    let is_stack = stack::is_stack(&model) || model.graph.is_some();
-    check_flags(args, is_stack)?;
+    let is_feed_forward = feed_forward::is_feed_forward(&model) || model.graph.is_some();
+    check_flags(args, is_feed_forward)?;
     if model.graph.is_some() && (args.measure || args.quant.is_some()) {
         let flag = if args.measure { "--measure" } else { "--quant" };
         return Err(Failure(format!("{flag}: not supported for ONNX files, whose weights are not read")));
@@ -134,12 +134,12 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
                 args.batch
             )));
         }
-        let costs = profile::graph::profile(&model, &inferred, &target)?;
+        let costs = profile::onnx::profile(&model, &inferred, &target)?;
         (Task::samples(inferred.batch as f64, args.input.clone()), None, costs)
-    } else if is_stack {
+    } else if is_feed_forward {
         let batch = args.batch;
         let find = |name: &str| input::find(&sizes, name);
-        let costs = stack::profile(&model, &target, batch, change, input::network(&sizes), find)?;
+        let costs = feed_forward::profile(&model, &target, batch, change, input::network(&sizes), find)?;
         check_sizes(&sizes, &costs, &model, &mut warnings)?;
         (Task::samples(batch, args.input.clone()), None, costs)
     } else {
@@ -150,7 +150,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     warn(&costs, &model, change, &mut warnings);
     let cache = task.cache.clone().unwrap_or_default();
     let (mut passes, mut whole) = (None, None);
-    if let Chosen::Saved { machine, .. } = &chosen
+    if let ResolvedDevice::Saved { machine, .. } = &chosen
         && args.measure
     {
         let through = through(args, &costs, workload.as_ref(), &cache, phase)?;
@@ -159,14 +159,14 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         whole = passes.zip(through).and_then(|(passes, through)| {
             let bounds = costs.undefined().chain(costs.at_most()).next().is_some();
             let ceiling = costs.total(through.phase).filter(|_| !bounds);
-            Whole::of(&costs.entries, &passes, &through, ceiling)
+            EndToEnd::new(&costs.entries, &passes, &through, ceiling)
         });
     }
     let llama_bench = match (&args.llama_bench, workload) {
         (Some(path), Some(workload)) => read_llama_bench(path, args.any_model, &model, &target, &workload)?,
         _ => Vec::new(),
     };
-    let phase = if is_stack {
+    let phase = if is_feed_forward {
         Phase::Pass
     } else if costs.total(phase).is_none() && costs.prefill.is_some() {
         warnings.push("the model does not generate tokens; figures are those of prefill".into());
@@ -182,9 +182,9 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         rows.truncate(top);
     }
     let advice = if args.no_advice { None } else { Some(costs.advice(phase, &target)?) };
-    let subject = subject(args, &model, is_stack);
+    let subject = subject(args, &model, is_feed_forward);
     let expected = workload.map(|workload| {
-        let device = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
+        let device = if let ResolvedDevice::Device(device) = &chosen { Some(*device) } else { None };
         let format = subject.change.as_ref().or(subject.types.first()).map_or("", String::as_str);
         let layers = Some(request::layers(&model.architecture.operations));
         let work = ModelTraits { name: &model.architecture.name, format, layers };
@@ -203,7 +203,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
             name: target.name,
             precision: peak.precision,
             compute_gflop_s: peak.gflop_s,
-            estimate_precision: target.asked.map(|(precision, _)| precision),
+            ideal_precision: target.asked.map(|(precision, _)| precision),
             bandwidth_gb_s: target.bandwidth,
             cache_bytes: target.caches,
             overhead_us: target.overhead,
@@ -249,7 +249,7 @@ fn predicted(
     model: &Model,
     change: Option<Dtype>,
     workload: &Workload,
-    target: &Target,
+    target: &DeviceProfile,
 ) -> Result<Prediction, Failure> {
     let (inputs, mut stored) = profile::inputs(model, change)?;
     let Workload { batch, context, prompt, cache_size, cache } = *workload;
@@ -283,14 +283,14 @@ fn workload(
 }
 
 /// Rejects flags that do not apply to this kind of model.
-fn check_flags(args: &cli::Profile, is_stack: bool) -> Result<(), Failure> {
+fn check_flags(args: &cli::Profile, is_feed_forward: bool) -> Result<(), Failure> {
     let tokens = "only applies to models that take tokens; this model takes samples";
     let inapplicable = [
-        (is_stack && args.context.is_some(), "--context", tokens),
-        (is_stack && args.prompt.is_some(), "--prompt", tokens),
-        (is_stack && args.llama_bench.is_some(), "--llama-bench", tokens),
+        (is_feed_forward && args.context.is_some(), "--context", tokens),
+        (is_feed_forward && args.prompt.is_some(), "--prompt", tokens),
+        (is_feed_forward && args.llama_bench.is_some(), "--llama-bench", tokens),
         (
-            !is_stack && !args.input.is_empty(),
+            !is_feed_forward && !args.input.is_empty(),
             "--input",
             "only applies to convolutional networks; this model takes tokens",
         ),
@@ -340,15 +340,16 @@ fn through<'a>(
     workload: Option<&'a Workload>,
     cache: &'a str,
     phase: Phase,
-) -> Result<Option<Through<'a>>, Failure> {
+) -> Result<Option<MeasuredWork<'a>>, Failure> {
     let Some(workload) = workload else { return Ok(None) };
     let prompt = phase == Phase::Prefill || args.prompt.is_some() || costs.decode.is_none();
-    let through = Through { phase: if prompt { Phase::Prefill } else { Phase::Decode }, workload, cache };
+    let through =
+        MeasuredWork { phase: if prompt { Phase::Prefill } else { Phase::Decode }, workload, cache };
     let tokens = through.tokens();
-    if tokens > Through::MOST as f64 {
+    if tokens > MeasuredWork::MAX_TOKENS as f64 {
         return Err(Failure(format!(
             "--measure: {tokens} tokens at once exceed the maximum of {}; pass a smaller --prompt or --batch",
-            Through::MOST
+            MeasuredWork::MAX_TOKENS
         )));
     }
     Ok(Some(through))
@@ -360,7 +361,7 @@ fn run_kernels(
     ops: Option<&Regex>,
     model: &Model,
     machine: &Machine,
-    through: Option<Through>,
+    through: Option<MeasuredWork>,
     entries: &mut [Entry],
     warnings: &mut Vec<String>,
 ) -> Result<Option<Passes>, Failure> {
@@ -416,7 +417,7 @@ fn read_llama_bench(
     path: &Path,
     any_model: bool,
     model: &Model,
-    target: &Target,
+    target: &DeviceProfile,
     workload: &Workload,
 ) -> Result<Vec<Compared>, Failure> {
     let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
@@ -453,7 +454,7 @@ fn warn(costs: &Costs, model: &Model, change: Option<Dtype>, warnings: &mut Vec<
     }
 }
 
-fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
+fn subject(args: &cli::Profile, model: &Model, is_feed_forward: bool) -> ModelFile {
     let mut types: BTreeMap<Dtype, u64> = BTreeMap::new();
     for tensor in &model.tensors {
         *types.entry(tensor.dtype).or_default() += tensor.bytes.unwrap_or(0);
@@ -462,7 +463,7 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
     types.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let architecture = match model.architecture.basis {
         Basis::Family | Basis::Stated => model.architecture.name.clone(),
-        Basis::Tensors if is_stack => "feed-forward network".to_owned(),
+        Basis::Tensors if is_feed_forward => "feed-forward network".to_owned(),
         Basis::Tensors => format!("{} (inferred from tensors)", model.architecture.name),
     };
     ModelFile {
@@ -486,16 +487,20 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
 }
 
 /// Returns the conditions under which the ceilings hold; empty if totals are only bounds.
-fn ceiling_conditions(subject: &ModelFile, task: &Task, costs: &Costs, target: &Target) -> String {
+fn ceiling_conditions(subject: &ModelFile, task: &Task, costs: &Costs, target: &DeviceProfile) -> String {
     if costs.undefined().chain(costs.at_most()).next().is_some() {
         return String::new();
     }
     let types =
         || if subject.types.is_empty() { WITHOUT_TENSORS.to_string() } else { subject.types.join(", ") };
     let weights = subject.change.clone().unwrap_or_else(types);
-    let conditions = ceilings_hold_for(&weights, task.cache.as_deref(), 1.0, target.caches);
+    let conditions = ceiling_statement(&weights, task.cache.as_deref(), 1.0, target.caches);
     let unknown = |entry: &Entry| entry.precision.is_some() && entry.compute_gflop_s.is_none();
-    if costs.entries.iter().any(unknown) { format!("{conditions} {MEMORY_ALONE}") } else { conditions }
+    if costs.entries.iter().any(unknown) {
+        format!("{conditions} {UNKNOWN_COMPUTE_PEAK}")
+    } else {
+        conditions
+    }
 }
 
 /// Creates sliders for the workload and the device; `None` if operations were measured.
@@ -527,7 +532,7 @@ fn sliders(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
     let rate = |part: Part| {
         let entries = profile.operations.iter().filter(|entry| Part::from_role(entry.role) == part);
         let rates: Vec<(f64, f64)> = entries.filter_map(|entry| entry.rate(profile.phase)).collect();
-        one_after_the_other(&rates)
+        harmonic_mean_rate(&rates)
     };
     let default = dense(1.0);
     let [compute, head_compute, attention_compute] = Part::ALL.map(rate);

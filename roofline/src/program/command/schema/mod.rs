@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::choose::Choice;
-use crate::many::Plan;
+use crate::parallel::Plan;
 use crate::peaks::Machine;
 use crate::predict::Predicted;
 use crate::profile::Profile;

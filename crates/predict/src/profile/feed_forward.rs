@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::cnn::{self, Kernels, Shapes};
 use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kind, roofs, stored, unconverted};
-use crate::predict::{Numbers, Target, stored_bits};
+use crate::predict::{DeviceProfile, Numbers, stored_bits};
 use roofline_formulas::operation::Inputs;
 use roofline_models::{Basis, Dtype, Kind, Model, Operation, Role, Runs, Work};
 
@@ -65,7 +65,7 @@ impl FromStr for Input {
 }
 
 /// Returns true if a model consists of dense layers, convolutions and norms, or only processes images.
-pub fn is_stack(model: &Model) -> bool {
+pub fn is_feed_forward(model: &Model) -> bool {
     let operations = &model.architecture.operations;
     let runs_per_image = |operation: &Operation| matches!(operation.runs, Runs::Input { .. });
     if !operations.is_empty() && operations.iter().all(runs_per_image) {
@@ -86,7 +86,7 @@ pub fn is_stack(model: &Model) -> bool {
 /// a convolution by name.
 pub fn profile(
     model: &Model,
-    target: &Target,
+    target: &DeviceProfile,
     batch: f64,
     change: Option<Dtype>,
     network: Option<&Input>,

@@ -1,21 +1,21 @@
 //! Published figures that the contracts must reproduce or must not be exceeded by, each with its source.
 
-use super::{Fixed, Layout, Set, Work, reach};
-use crate::predict::{Numbers, Stored, Target, inputs};
+use super::{DeviceSet, Layout, LayoutConstraints, Work, reach};
+use crate::predict::{DeviceProfile, Numbers, WeightPrecision, inputs};
 use roofline_formulas::hardware::devices::{A100_SXM_80GB, Device, H100_SXM, TPU_V5E, by_name};
 use roofline_formulas::transformer::Inputs;
 use roofline_formulas::{collective, parallel, speculation};
 use roofline_models::{self as model, Hyper};
 
-fn set(count: u64, device: &Device) -> Set {
-    Set::of(count, Target::of(device, None).unwrap(), device.interconnect_bandwidth)
+fn set(count: u64, device: &Device) -> DeviceSet {
+    DeviceSet::new(count, DeviceProfile::from_device(device, None).unwrap(), device.interconnect_bandwidth)
 }
 
 fn work(name: &str, inputs_of: impl Fn(Inputs) -> Inputs) -> Work {
     let hyper = Hyper::of_known(model::by_name(name).unwrap()).unwrap();
     Work {
         inputs: inputs_of(inputs(&hyper).unwrap()),
-        stored: Stored::all(Numbers::Half),
+        stored: WeightPrecision::all(Numbers::Half),
         hidden: hyper.hidden as f64,
         layers: hyper.layers.len() as f64,
         heads: 0,
@@ -200,7 +200,8 @@ fn measured_all_reduces_are_not_faster_than_the_bound() {
 fn one_group_of_equal_devices_matches_two_groups() {
     let work = work("llama_3_1_8b", |inputs| Inputs { batch: 4.0, context: 1000.0, prompt: 512.0, ..inputs });
     let one = set(2, &H100_SXM);
-    let two = Set { groups: vec![set(1, &H100_SXM).groups.remove(0), set(1, &H100_SXM).groups.remove(0)] };
+    let two =
+        DeviceSet { groups: vec![set(1, &H100_SXM).groups.remove(0), set(1, &H100_SXM).groups.remove(0)] };
     let layout = Layout { tensor: 1, pipeline: 2, experts: 1, copies: 1 };
     let [one, two] = [one, two].map(|set| reach(&work, &set, layout).unwrap());
     let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 0.01, "{a} {b}");
@@ -230,8 +231,8 @@ fn faster_devices_take_more_layers() {
     let slow = by_name("rtx_3090").unwrap();
     let fast = by_name("rtx_4090").unwrap();
     let work = work("llama_2_13b", |inputs| Inputs { context: 100.0, ..inputs });
-    let both = Set { groups: vec![set(1, slow).groups.remove(0), set(1, fast).groups.remove(0)] };
-    let layouts = Layout::all(&both, &work, Fixed::default()).unwrap();
+    let both = DeviceSet { groups: vec![set(1, slow).groups.remove(0), set(1, fast).groups.remove(0)] };
+    let layouts = Layout::all(&both, &work, LayoutConstraints::default()).unwrap();
     let [shared, layout] = layouts.as_slice() else { panic!("{layouts:?}") };
     let found = reach(&work, &both, *layout).unwrap();
     assert_eq!((layout.pipeline, found.fits()), (2, Some(true)));
@@ -258,7 +259,7 @@ fn tensor_parallel_devices_use_their_own_links() {
     let fast = set(4, &H100_SXM).groups.remove(0);
     let slow = set(1, by_name("rtx_4090").unwrap()).groups.remove(0);
     let with_link = |link: Option<f64>| {
-        let both = Set { groups: vec![super::Group { link, ..fast.clone() }, slow.clone()] };
+        let both = DeviceSet { groups: vec![super::Group { link, ..fast.clone() }, slow.clone()] };
         let layout = Layout { tensor: 4, pipeline: 2, experts: 1, copies: 1 };
         reach(&work, &both, layout).unwrap()
     };
@@ -271,13 +272,13 @@ fn tensor_parallel_devices_use_their_own_links() {
 fn layouts_use_all_devices_and_errors_explain_the_constraints() {
     let work = work("mixtral_8x7b", |inputs| Inputs { batch: 2.0, ..inputs });
     let set = set(8, &H100_SXM);
-    let all = Layout::all(&set, &work, Fixed::default()).unwrap();
+    let all = Layout::all(&set, &work, LayoutConstraints::default()).unwrap();
     assert!(all.iter().all(|layout| layout.stage() * layout.pipeline * layout.copies == 8));
     assert!(all.iter().all(|layout| [1, 2].contains(&layout.copies)));
     assert!(all.contains(&Layout { tensor: 2, pipeline: 1, experts: 8, copies: 1 }));
-    let fixed = Fixed { tensor: Some(4), pipeline: Some(2), experts: None };
+    let fixed = LayoutConstraints { tensor: Some(4), pipeline: Some(2), experts: None };
     let some = Layout::all(&set, &work, fixed).unwrap();
     assert!(some.iter().all(|layout| (layout.tensor, layout.pipeline) == (4, 2)) && !some.is_empty());
-    let wrong = Layout::all(&set, &work, Fixed { tensor: Some(3), ..fixed }).unwrap_err();
+    let wrong = Layout::all(&set, &work, LayoutConstraints { tensor: Some(3), ..fixed }).unwrap_err();
     assert!(wrong.contains("--tensor 3 --pipeline 2") && wrong.contains("must divide"), "{wrong}");
 }

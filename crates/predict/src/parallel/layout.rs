@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Set, Work};
+use super::{DeviceSet, Work};
 
 /// Sharding of a model over devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -21,7 +21,7 @@ pub struct Layout {
 
 /// Degrees of parallelism that are given; `None` leaves a degree open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fixed {
+pub struct LayoutConstraints {
     /// Tensor parallelism.
     pub tensor: Option<u64>,
     /// Pipeline stages.
@@ -66,7 +66,7 @@ impl Layout {
     ///
     /// Devices of different kinds share each matrix, or form the pipeline stages of a single copy. The error lists the violated
     /// constraints.
-    pub fn all(set: &Set, work: &Work, fixed: Fixed) -> Result<Vec<Layout>, String> {
+    pub fn all(set: &DeviceSet, work: &Work, fixed: LayoutConstraints) -> Result<Vec<Layout>, String> {
         let devices = set.devices();
         let layers = work.layers.max(1.0) as u64;
         let routed = if work.inputs.expert_params > 0.0 { work.inputs.experts as u64 } else { 1 };

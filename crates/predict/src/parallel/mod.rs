@@ -18,19 +18,19 @@ mod tests;
 
 use std::fmt;
 
-use crate::predict::Stored;
+use crate::predict::WeightPrecision;
 use roofline_formulas::transformer::Inputs;
 use roofline_formulas::{
     collective, cost, offload as offloading, parallel, serving, speculation, transformer,
 };
 
-pub use layout::{Fixed, Layout};
+pub use layout::{Layout, LayoutConstraints};
 pub use offload::{Offload, OffloadPerformance, Placement, offload};
-pub use performance::{Phase, Reached, StageShare, reach};
-pub use report::{Plan, Row, Way};
-pub use serve::{Served, Users, serve};
-pub use set::{Group, MOST_DEVICES, Set};
-pub use speculative::{Draft, Drafting};
+pub use performance::{LayoutPerformance, Phase, StageShare, reach};
+pub use report::{Alternative, Plan, Row};
+pub use serve::{ServingPerformance, Users, serve};
+pub use set::{DeviceSet, Group, MAX_DEVICES};
+pub use speculative::{DraftModel, SpeculativeDecoding};
 
 /// Model and workload, with the sizes that determine messages and stages.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Work {
     /// Dimensions and workload, as inputs of `transformer-v1`.
     pub inputs: Inputs,
     /// Element types of the weights and the cache.
-    pub stored: Stored,
+    pub stored: WeightPrecision,
     /// Hidden size; 0 if unknown, in which case messages take no time.
     pub hidden: f64,
     /// Number of layers; 1 if unknown, which excludes pipeline parallelism.

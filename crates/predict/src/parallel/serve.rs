@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::performance::reach;
-use super::{Draft, Drafting, Layout, ParallelError, Reached, Set, Work};
+use super::{DeviceSet, DraftModel, Layout, LayoutPerformance, ParallelError, SpeculativeDecoding, Work};
 use crate::predict::predict;
 use roofline_formulas::serving;
 use roofline_formulas::transformer::Inputs;
@@ -28,7 +28,7 @@ pub struct Users {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Served {
+pub struct ServingPerformance {
     /// Number of concurrent users.
     pub users: f64,
     /// Ceiling of the output of all users, in token/s.
@@ -51,7 +51,7 @@ pub struct Served {
     pub largest_batch: Option<f64>,
 }
 
-impl Served {
+impl ServingPerformance {
     /// Figures of servers, by their names in conditions.
     pub const FIGURES: [&'static str; 5] =
         ["output_ceiling", "output_rate", "request_rate", "token_least_time", "token_time"];
@@ -69,15 +69,15 @@ impl Users {
 /// Returns the performance of one step, of the server, and the effect of speculative decoding.
 pub fn serve(
     work: &Work,
-    set: &Set,
+    set: &DeviceSet,
     layout: Layout,
     users: &Users,
-    drafting: Option<&Drafting>,
-) -> Result<(Reached, Served, Option<Draft>), ParallelError> {
+    drafting: Option<&DraftModel>,
+) -> Result<(LayoutPerformance, ServingPerformance, Option<SpeculativeDecoding>), ParallelError> {
     let copies = layout.copies as f64;
     let step = users.step(work);
     let mut reached = reach(&step, set, layout)?;
-    let draft = drafting.map(|drafting| drafting.beside(&step).reach(&step, set, &reached)).transpose()?;
+    let draft = drafting.map(|drafting| drafting.for_step(&step).reach(&step, set, &reached)).transpose()?;
     let mut draft_gb = 0.0;
     if let Some(draft) = &draft {
         reached.speed_up(draft);
@@ -129,7 +129,7 @@ pub fn serve(
     let ideal = of(prompt_time, reached.step_time, None)?;
     let balanced = ideal.first_token_time / ideal.request_time;
     let apart = of(prompt_time, reached.step_time, Some(balanced))?;
-    let served = Served {
+    let served = ServingPerformance {
         users: users.users,
         output_ceiling: copies * least.output_ceiling,
         output_rate: copies * ideal.output_rate,

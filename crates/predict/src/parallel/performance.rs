@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::layout::gcd;
-use super::{Draft, Group, Layout, ParallelError, Set, Work};
-use crate::predict::{Target, mean_rate, predict};
+use super::{DeviceSet, Group, Layout, ParallelError, SpeculativeDecoding, Work};
+use crate::predict::{DeviceProfile, mean_rate, predict};
 use roofline_formulas::transformer::Inputs;
 use roofline_formulas::{collective, parallel};
 
@@ -19,7 +19,7 @@ pub enum Phase {
 
 /// Speeds and memory of a model in one layout.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reached {
+pub struct LayoutPerformance {
     /// Layout.
     pub layout: Layout,
     /// Memory used on the fullest device, in GB.
@@ -59,14 +59,14 @@ pub struct StageShare {
     pub layers: f64,
 }
 
-impl Reached {
+impl LayoutPerformance {
     /// Returns true if the model fits; `None` if a memory capacity is unknown.
     pub fn fits(&self) -> Option<bool> {
         self.spare_gb.map(|spare| spare >= 0.0)
     }
 
     /// Applies the speedup and the memory of speculative decoding.
-    pub fn speed_up(&mut self, draft: &Draft) {
+    pub fn speed_up(&mut self, draft: &SpeculativeDecoding) {
         self.step_least_time /= draft.most_speed_up;
         self.decode_ceiling *= draft.most_speed_up;
         self.step_time /= draft.speed_up;
@@ -103,7 +103,7 @@ pub(super) struct Amounts {
 pub(super) fn amounts(
     inputs: Inputs,
     work: &Work,
-    target: &Target,
+    target: &DeviceProfile,
     phase: Phase,
 ) -> Result<[Amounts; 2], ParallelError> {
     let prediction = predict(inputs, &work.stored, target)?;
@@ -166,7 +166,7 @@ pub(super) fn amounts(
 /// Pipeline stage: device, tensor parallelism, share of the layers, links.
 #[derive(Clone, Copy)]
 struct Stage<'a> {
-    target: &'a Target,
+    target: &'a DeviceProfile,
     tensor: u64,
     share: f64,
     links: Links,
@@ -305,7 +305,7 @@ struct PhaseTimes {
 /// One phase of a workload in one layout.
 struct PhaseRun<'a> {
     work: &'a Work,
-    set: &'a Set,
+    set: &'a DeviceSet,
     layout: Layout,
     phase: Phase,
     /// Amounts per group: ceiling and ideal.
@@ -319,7 +319,7 @@ struct PhaseRun<'a> {
 impl<'a> PhaseRun<'a> {
     fn new(
         work: &'a Work,
-        set: &'a Set,
+        set: &'a DeviceSet,
         layout: Layout,
         phase: Phase,
     ) -> Result<PhaseRun<'a>, ParallelError> {
@@ -512,7 +512,7 @@ impl<'a> PhaseRun<'a> {
 }
 
 /// Returns speeds and memory of a workload in one layout. Prefill and decode use the same split of layers.
-pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ParallelError> {
+pub fn reach(work: &Work, set: &DeviceSet, layout: Layout) -> Result<LayoutPerformance, ParallelError> {
     let [decode, prompt] =
         [Phase::Decode, Phase::Prefill].map(|phase| PhaseRun::new(work, set, layout, phase));
     let (decode, prompt) = (decode?, prompt?);
@@ -531,7 +531,7 @@ pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, Parallel
     let shares = stages.into_iter().zip(&decode.shares);
     let shares = shares.map(|(stage, layers)| StageShare { devices: name(stage), layers: *layers });
     let copies = layout.copies as f64;
-    Ok(Reached {
+    Ok(LayoutPerformance {
         layout,
         device_gb: decode.device_gb,
         spare_gb: decode.spare_gb,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::performance::{Amounts, amounts};
-use super::{Layout, ParallelError, Phase, Reached, Work};
-use crate::predict::Target;
+use super::{Layout, LayoutPerformance, ParallelError, Phase, Work};
+use crate::predict::DeviceProfile;
 use roofline_formulas::offload as offloading;
 
 /// Part of the model that is offloaded to the host.
@@ -56,9 +56,9 @@ impl Placement {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OffloadPerformance {
     /// Speeds, and the memory of the device.
-    pub reached: Reached,
+    pub reached: LayoutPerformance,
     /// Split between device and host.
-    pub held: Placement,
+    pub placement: Placement,
     /// Host memory used, in GB.
     pub host_gb: f64,
     /// Missing host memory, in GB; `None` if the capacity is unknown.
@@ -87,8 +87,8 @@ fn sides(amounts: &Amounts, share: f64, experts_only: bool) -> Sides {
 /// `bus` is the bandwidth between them, in GB/s; if it is `None`, no weights are transferred.
 pub fn offload(
     work: &Work,
-    device: &Target,
-    host: &Target,
+    device: &DeviceProfile,
+    host: &DeviceProfile,
     bus: Option<f64>,
     what: Offload,
 ) -> Result<OffloadPerformance, ParallelError> {
@@ -131,8 +131,8 @@ pub fn offload(
 
 fn evaluate_placement(
     work: &Work,
-    (device, capacity): (&Target, f64),
-    host: &Target,
+    (device, capacity): (&DeviceProfile, f64),
+    host: &DeviceProfile,
     bus: Option<f64>,
     (experts_only, layers): (bool, Option<f64>),
 ) -> Result<OffloadPerformance, ParallelError> {
@@ -178,7 +178,7 @@ fn evaluate_placement(
     let (tokens, prompt_tokens) = (least.tokens, prompt[0].tokens);
     let computed = |outputs: &offloading::Outputs| outputs.computed_time <= outputs.unhidden_time;
     Ok(OffloadPerformance {
-        reached: Reached {
+        reached: LayoutPerformance {
             layout: Layout { tensor: 1, pipeline: 1, experts: 1, copies: 1 },
             device_gb,
             spare_gb: Some(capacity - device_gb),
@@ -193,7 +193,7 @@ fn evaluate_placement(
             message_share: 0.0,
             shares: Vec::new(),
         },
-        held: Placement {
+        placement: Placement {
             layers: layers as u64,
             of: work.layers as u64,
             experts_only,

@@ -3,13 +3,13 @@
 
 use super::{Costs, Entry, OutOfDomain, Phase, evaluate, roofs};
 use crate::predict::rate::numbers_of;
-use crate::predict::{Numbers, Target, stored_bits};
+use crate::predict::{DeviceProfile, Numbers, stored_bits};
 use roofline_formulas::operation::Inputs;
 use roofline_models::onnx::{Geometry, Heads, Inferred, Product, Step, Task};
 use roofline_models::{Dtype, Model, Role};
 
 /// Returns the costs of each node of a graph on a device.
-pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Costs, OutOfDomain> {
+pub fn profile(model: &Model, inferred: &Inferred, target: &DeviceProfile) -> Result<Costs, OutOfDomain> {
     let common = roofs(target);
     let mut entries = Vec::new();
     for step in inferred.steps.iter().filter(|step| !step.is_free()) {

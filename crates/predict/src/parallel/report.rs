@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Draft, Layout, OffloadPerformance, Placement, Reached, Served, Set, StageShare};
+use super::{
+    DeviceSet, Layout, LayoutPerformance, OffloadPerformance, Placement, ServingPerformance,
+    SpeculativeDecoding, StageShare,
+};
 use crate::metric::{self, Metric};
 use crate::predict::{Subject, Workload, parameters};
 use roofline_render::chart::terminal::Canvas;
@@ -30,7 +33,7 @@ pub struct Plan {
     /// Statement of the ceilings' validity.
     pub ceilings: String,
     /// Assumptions of the ideal figures.
-    pub estimates: String,
+    pub ideal_assumptions: String,
     /// Objectives that a set must meet.
     pub objectives: Vec<String>,
     /// Device sets in their best layouts; those that meet the objectives come first.
@@ -54,7 +57,7 @@ pub struct Row {
     pub layout: Layout,
     /// Layers on the device if the rest is offloaded to the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Placement>,
+    pub placement: Option<Placement>,
     /// Share of the layers on each stage; empty for equal stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<StageShare>,
@@ -63,10 +66,10 @@ pub struct Row {
     /// True if all objectives are met; null if a figure they depend on is unknown.
     pub enough: Option<bool>,
     /// Missing memory or speed; empty if nothing is missing.
-    pub short_of: String,
+    pub shortfall: String,
     /// Peaks that are unknown; the figures assume that these operations take no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_known: Vec<String>,
+    pub unknown_peaks: Vec<String>,
     /// Memory used on the fullest device, in GB.
     pub device_gb: f64,
     /// Memory left on the fullest device, in GB; negative if the model does not fit, null if the capacity is unknown.
@@ -94,10 +97,10 @@ pub struct Row {
     pub message_share: f64,
     /// Figures of a server; absent without users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub served: Option<Served>,
+    pub served: Option<ServingPerformance>,
     /// Effect of speculative decoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub draft: Option<Draft>,
+    pub draft: Option<SpeculativeDecoding>,
     /// Sum of the launch prices, in USD; null if any is unknown.
     pub price_usd: Option<f64>,
     /// Sum of the powers, in W; null if any is unknown.
@@ -108,17 +111,17 @@ pub struct Row {
     pub token_energy: Option<f64>,
     /// Other layouts, best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<Way>,
+    pub others: Vec<Alternative>,
     /// Best layout for each number of users that fits; ceilings apply to any layout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub curve: Vec<Way>,
+    pub curve: Vec<Alternative>,
 }
 
 /// Alternative layout, or another number of users.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Way {
+pub struct Alternative {
     /// Sharding of the model.
     pub layout: Layout,
     /// True if the model fits; null if a memory capacity is unknown.
@@ -135,35 +138,35 @@ pub struct Way {
     pub prefill_estimate: f64,
     /// Figures of a server; absent without users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub served: Option<Served>,
+    pub served: Option<ServingPerformance>,
 }
 
 impl Row {
     /// Returns the row of a device set in one layout.
-    pub fn new(set: &Set, reached: &Reached, served: Option<Served>) -> Row {
+    pub fn new(set: &DeviceSet, reached: &LayoutPerformance, served: Option<ServingPerformance>) -> Row {
         let mut fits = reached.fits();
-        let mut short_of = match reached.spare_gb {
+        let mut shortfall = match reached.spare_gb {
             Some(spare) if spare < 0.0 => format!("{} GB per device", figure(-spare)),
             _ => String::new(),
         };
         let users = served.as_ref().and_then(|served| served.largest_batch);
-        if let Some(most) = users.filter(|_| short_of.is_empty())
+        if let Some(most) = users.filter(|_| shortfall.is_empty())
             && let Some(served) = &served
             && most < served.users
         {
             fits = Some(false);
-            short_of = format!("memory for {} users", served.users - most);
+            shortfall = format!("memory for {} users", served.users - most);
         }
         Row {
             devices: set.name(),
             count: set.devices(),
             layout: reached.layout,
-            held: None,
+            placement: None,
             shares: reached.shares.clone(),
             fits,
             enough: fits,
-            short_of,
-            not_known: Vec::new(),
+            shortfall,
+            unknown_peaks: Vec::new(),
             device_gb: reached.device_gb,
             spare_gb: reached.spare_gb,
             link_gb_s: set.link().filter(|_| set.devices() > 1),
@@ -187,11 +190,11 @@ impl Row {
     }
 
     /// Returns the row as an alternative to another one.
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> Alternative {
         let Row { layout, fits, enough, decode_ceiling, decode_estimate, .. } = *self;
         let Row { prefill_ceiling, prefill_estimate, .. } = *self;
         let served = self.served.clone();
-        Way {
+        Alternative {
             layout,
             fits,
             enough,
@@ -204,17 +207,17 @@ impl Row {
     }
 
     /// Returns the row of a device that offloads layers to its host.
-    pub fn offloaded(set: &Set, host: &str, offloaded: &OffloadPerformance) -> Row {
+    pub fn offloaded(set: &DeviceSet, host: &str, offloaded: &OffloadPerformance) -> Row {
         let mut row = Row::new(set, &offloaded.reached, None);
         row.devices = format!("{} with {host}", row.devices);
-        row.held = Some(offloaded.held);
+        row.placement = Some(offloaded.placement);
         row.host_gb = Some(offloaded.host_gb);
         row.host_missing_gb = offloaded.host_missing_gb;
         match offloaded.host_missing_gb {
             Some(missing) if missing > 0.0 => {
                 let host = format!("{} GB of host memory", figure(missing));
-                row.short_of =
-                    if row.short_of.is_empty() { host } else { format!("{}, {host}", row.short_of) };
+                row.shortfall =
+                    if row.shortfall.is_empty() { host } else { format!("{}, {host}", row.shortfall) };
                 (row.fits, row.enough) = (Some(false), Some(false));
             }
             // Without the host's capacity, the fit is unknown.
@@ -239,11 +242,11 @@ impl Row {
     }
 
     fn placement_description(&self) -> String {
-        self.held.map_or_else(|| self.layout.explained(), |held| held.name())
+        self.placement.map_or_else(|| self.layout.explained(), |placement| placement.name())
     }
 
     fn placement_name(&self) -> String {
-        self.held.map_or_else(|| self.layout.name(), |held| held.name())
+        self.placement.map_or_else(|| self.layout.name(), |placement| placement.name())
     }
 
     /// Returns a figure by its name in conditions; `None` if it is unknown.
@@ -279,7 +282,7 @@ impl Plan {
         contracts: Vec<String>,
         model: Subject,
         workload: Workload,
-        (ceilings, estimates): (String, String),
+        (ceilings, ideal_assumptions): (String, String),
         objectives: Vec<String>,
         rows: Vec<Row>,
         warnings: Vec<String>,
@@ -291,7 +294,7 @@ impl Plan {
             model,
             workload,
             ceilings,
-            estimates,
+            ideal_assumptions,
             objectives,
             rows,
             requirements,
@@ -300,7 +303,7 @@ impl Plan {
     }
 
     /// Returns true if any device set meets the objectives.
-    pub fn any_enough(&self) -> bool {
+    pub fn any_meets_objectives(&self) -> bool {
         self.rows.iter().any(|row| row.enough == Some(true))
     }
 
@@ -314,7 +317,7 @@ impl Plan {
                 continue;
             }
             let mut table = self.table(title, &rows[..rows.len().min(MAX_ROWS)]);
-            table.without_empty("short_of");
+            table.without_empty("shortfall");
             // The ideal follows its ceiling, so the heading need not repeat the phase.
             for heading in &mut table.headings {
                 let short = if heading.ends_with("_ideal") { "ideal" } else { heading.as_str() };
@@ -434,14 +437,14 @@ impl Plan {
                     format!("\nMeets the objective for up to {most} users.\n")
                 }
                 (Some(true), None) => "\nMeets the objective.\n".to_owned(),
-                _ if row.short_of.is_empty() => {
+                _ if row.shortfall.is_empty() => {
                     "\nCannot decide if the objective is met: a required figure is unknown.\n".into()
                 }
                 (_, Some(most)) => format!(
                     "\nFalls short of the objective: {}. Meets it for up to {most} users.\n",
-                    row.short_of
+                    row.shortfall
                 ),
-                (_, None) => format!("\nFalls short of the objective: {}.\n", row.short_of),
+                (_, None) => format!("\nFalls short of the objective: {}.\n", row.shortfall),
             };
         }
         if !row.others.is_empty() {
@@ -469,7 +472,7 @@ impl Plan {
         let drafted = rows.iter().any(|row| row.draft.is_some());
         let hosted = rows.iter().any(|row| row.host_gb.is_some());
         let priced = rows.iter().any(|row| row.price_usd.is_some());
-        let mut headings = vec!["devices", "layout", "fits", "short_of"];
+        let mut headings = vec!["devices", "layout", "fits", "shortfall"];
         if priced {
             headings.push("usd");
         }
@@ -500,7 +503,7 @@ impl Plan {
         let of = |row: &&Row| {
             let fits = row.fits.map_or("unknown", |fits| if fits { "yes" } else { "no" });
             let mut cells =
-                vec![row.devices.clone(), row.placement_name(), fits.to_owned(), row.short_of.clone()];
+                vec![row.devices.clone(), row.placement_name(), fits.to_owned(), row.shortfall.clone()];
             if priced {
                 cells.push(row.price_usd.map_or("-".into(), |price| price.to_string()));
             }
@@ -552,7 +555,7 @@ impl Plan {
     }
 }
 
-fn alternatives(title: &str, ways: &[Way]) -> Table {
+fn alternatives(title: &str, ways: &[Alternative]) -> Table {
     let served = ways.iter().any(|way| way.served.is_some());
     let headings = if served {
         ["users", "layout", "fits", "tok/s, ceiling", "ideal", "TPOT ms, at least", "ideal", "TTFT ms"]
@@ -560,7 +563,7 @@ fn alternatives(title: &str, ways: &[Way]) -> Table {
     } else {
         ["layout", "fits", "decode ceiling", "ideal", "prefill ceiling", "ideal"].as_slice()
     };
-    let of = |way: &Way| {
+    let of = |way: &Alternative| {
         let fits = way.fits.map_or("unknown", |fits| if fits { "yes" } else { "no" });
         let mut cells: Vec<String> = way.served.iter().map(|served| served.users.to_string()).collect();
         cells.extend([way.layout.name(), fits.to_owned()]);
@@ -632,7 +635,7 @@ impl Report for Plan {
         } else {
             out += &self.comparison(canvas);
         }
-        out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
+        out += &format!("\n{}\n{}\n", self.ceilings, self.ideal_assumptions);
         out
     }
 

@@ -1,6 +1,6 @@
 //! Sets of devices that run one model together.
 
-use crate::predict::Target;
+use crate::predict::DeviceProfile;
 
 /// Identical devices.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,7 +8,7 @@ pub struct Group {
     /// Number of devices.
     pub count: u64,
     /// Figures of one device.
-    pub target: Target,
+    pub target: DeviceProfile,
     /// Link bandwidth of one device in one direction, in GB/s; `None` if unknown.
     pub link: Option<f64>,
     /// Launch price of one device, in USD.
@@ -17,18 +17,18 @@ pub struct Group {
 
 /// Devices that run one model together, in groups of identical ones.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Set {
+pub struct DeviceSet {
     /// Nonempty groups.
     pub groups: Vec<Group>,
 }
 
 /// Maximum number of devices in a set, which bounds the number of layouts.
-pub const MOST_DEVICES: u64 = 4096;
+pub const MAX_DEVICES: u64 = 4096;
 
-impl Set {
+impl DeviceSet {
     /// Creates a set of `count` identical devices.
-    pub fn of(count: u64, target: Target, link: Option<f64>) -> Set {
-        Set { groups: vec![Group { count, target, link, price: None }] }
+    pub fn new(count: u64, target: DeviceProfile, link: Option<f64>) -> DeviceSet {
+        DeviceSet { groups: vec![Group { count, target, link, price: None }] }
     }
 
     /// Returns the number of devices.

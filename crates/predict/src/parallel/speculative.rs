@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fixed, Layout, ParallelError, Reached, Set, Work, reach};
+use super::{DeviceSet, Layout, LayoutConstraints, LayoutPerformance, ParallelError, Work, reach};
 use roofline_formulas::speculation;
 use roofline_formulas::transformer::Inputs;
 
 /// Draft model and its use.
 #[derive(Clone, Debug)]
-pub struct Drafting {
+pub struct DraftModel {
     /// Draft model with the workload of the target model.
     pub small: Work,
     /// Probability that a draft token is accepted.
@@ -21,7 +21,7 @@ pub struct Drafting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Draft {
+pub struct SpeculativeDecoding {
     /// Ideal mean number of tokens per pass.
     pub tokens_per_pass: f64,
     /// Time of one draft token, in passes of the target model.
@@ -41,22 +41,27 @@ pub struct Draft {
 /// Largest acceptance rate in the contract's domain.
 const MAX_ACCEPTANCE: f64 = 0.999_999;
 
-impl Drafting {
+impl DraftModel {
     /// Returns the draft model with the batch size and lengths of `work`.
-    pub fn beside(&self, work: &Work) -> Drafting {
+    pub fn for_step(&self, work: &Work) -> DraftModel {
         let Inputs { batch, context, prompt, .. } = work.inputs;
         let inputs = Inputs { batch, context, prompt, ..self.small.inputs };
-        Drafting { small: Work { inputs, ..self.small.clone() }, ..self.clone() }
+        DraftModel { small: Work { inputs, ..self.small.clone() }, ..self.clone() }
     }
 
     /// Evaluates speculative decoding for a step whose performance without drafts is `plain`.
-    pub fn reach(&self, work: &Work, set: &Set, plain: &Reached) -> Result<Draft, ParallelError> {
-        let Drafting { small, accept, drafts } = self;
+    pub fn reach(
+        &self,
+        work: &Work,
+        set: &DeviceSet,
+        plain: &LayoutPerformance,
+    ) -> Result<SpeculativeDecoding, ParallelError> {
+        let DraftModel { small, accept, drafts } = self;
         let pass = Inputs { tokens_per_pass: drafts + 1.0, ..work.inputs };
         let check = reach(&Work { inputs: pass, ..work.clone() }, set, plain.layout)?;
         // The draft model uses its own fastest layout.
-        let mut draft: Option<Reached> = None;
-        for layout in Layout::all(set, small, Fixed::default()).map_err(ParallelError)? {
+        let mut draft: Option<LayoutPerformance> = None;
+        for layout in Layout::all(set, small, LayoutConstraints::default()).map_err(ParallelError)? {
             let found = reach(small, set, layout)?;
             if draft.as_ref().is_none_or(|known| found.step_time < known.step_time) {
                 draft = Some(found);
@@ -82,7 +87,7 @@ impl Drafting {
             let middle = (low + high) / 2.0;
             if ideal(middle)?.speed_up >= 1.0 { high = middle } else { low = middle }
         }
-        Ok(Draft {
+        Ok(SpeculativeDecoding {
             tokens_per_pass: found.tokens_per_pass,
             draft_cost: draft.step_time / plain.step_time,
             check_cost: check.step_time / plain.step_time,
