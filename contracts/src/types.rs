@@ -577,7 +577,7 @@ impl Checker<'_> {
             }
             _ => return None,
         };
-        // Beyond 2^53 sums of integers are rounded.
+        // UnusedIsa 2^53 sums of integers are rounded.
         (limits.0.abs() < MAX_INTEGER && limits.1.abs() < MAX_INTEGER).then_some(limits)
     }
 

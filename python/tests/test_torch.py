@@ -444,7 +444,7 @@ def test_roofs_are_measured_by_default():
 
 def test_types_have_their_measured_roofs(monkeypatch):
     class Machine(dict):
-        data = {"beyond": []}
+        data = {"unused_isa": []}
         figures = [
             roofline.Figure(name, "", name, roofline.Quantity(value, "GFLOP/s"), None)
             for name, value in [("f64_gflops", 50.0), ("bf16_gflops", 400.0)]

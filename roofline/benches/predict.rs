@@ -7,16 +7,16 @@ use std::time::Instant;
 
 use roofline::contracts::hardware::devices;
 use roofline::contracts::transformer::Inputs;
-use roofline::model::{Hyper, KNOWN};
+use roofline::model::{KNOWN_MODELS, ModelDims};
 use roofline::predict::{DeviceProfile, Numbers, WeightPrecision, inputs, predict};
 
 const POINTS: usize = 100_000;
 const TURNS: usize = 21;
 
 fn main() {
-    let models: Vec<Inputs> = KNOWN
+    let models: Vec<Inputs> = KNOWN_MODELS
         .iter()
-        .map(|model| inputs(&Hyper::of_known(model).expect("known")).expect("a decoder"))
+        .map(|model| inputs(&ModelDims::from_known(model).expect("known")).expect("a decoder"))
         .collect();
     let targets: Vec<DeviceProfile> =
         devices::ALL.iter().map(|device| DeviceProfile::from_device(device, None).expect("a peak")).collect();

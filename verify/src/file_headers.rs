@@ -33,7 +33,7 @@ pub fn a_cursor_stays_inside_the_file<V: Values>(values: &mut V) {
         }
         Err(_) => assert!(!fits && cursor.position() == start, "a rejected read moved the cursor"),
     }
-    assert!(cursor.left() == HEADER - cursor.position(), "the number of remaining bytes is wrong");
+    assert!(cursor.remaining() == HEADER - cursor.position(), "the number of remaining bytes is wrong");
 }
 
 /// Numbers of all widths have the value of their bytes, in either byte order.
@@ -55,7 +55,7 @@ pub fn numbers_match_their_bytes<V: Values>(values: &mut V) {
         assert!(four == Some(u32::from_le_bytes([d, e, f, g])));
         assert!(eight == Some(u64::from_le_bytes([h, i, j, k, l, m, n, o])));
     }
-    assert!(cursor.left() == 0 && cursor.u8("").is_err(), "a number was read past the end");
+    assert!(cursor.remaining() == 0 && cursor.u8("").is_err(), "a number was read past the end");
 }
 
 /// Any 64 bytes with the magic of an APR header, valid checksum or not, are rejected or have metadata and index inside the

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use roofline::kernels::{BlockQ8_0, ThreadPool};
-use roofline::model::Fault;
+use roofline::model::FormatError;
 use roofline::model::readers::Cursor;
 
 use crate::roofline_model::{Bottleneck, Inputs};
@@ -79,7 +79,7 @@ fn in_16_bits(a: &BlockQ8_0, b: &BlockQ8_0) -> i32 {
 }
 
 /// Succeeds without moving the cursor.
-fn unchecked_seek<'a>(_: &mut Cursor<'a>, _: u64, _: &str) -> Result<(), Fault>
+fn unchecked_seek<'a>(_: &mut Cursor<'a>, _: u64, _: &str) -> Result<(), FormatError>
 where
     'a: 'a,
 {

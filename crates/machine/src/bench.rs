@@ -91,7 +91,7 @@ impl std::str::FromStr for Shape {
 /// Memory level of the weights before a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Home {
+pub enum MemoryLevel {
     /// Main memory.
     Memory,
     /// L1 cache.
@@ -102,9 +102,9 @@ pub enum Home {
     L3,
 }
 
-impl Home {
-    fn from_level(level: u32) -> Option<Home> {
-        [(1, Home::L1), (2, Home::L2), (3, Home::L3)]
+impl MemoryLevel {
+    fn from_level(level: u32) -> Option<MemoryLevel> {
+        [(1, MemoryLevel::L1), (2, MemoryLevel::L2), (3, MemoryLevel::L3)]
             .into_iter()
             .find(|(known, _)| *known == level)
             .map(|(_, home)| home)
@@ -112,17 +112,22 @@ impl Home {
 
     fn name(self) -> &'static str {
         match self {
-            Home::Memory => "memory",
-            Home::L1 => "L1",
-            Home::L2 => "L2",
-            Home::L3 => "L3",
+            MemoryLevel::Memory => "memory",
+            MemoryLevel::L1 => "L1",
+            MemoryLevel::L2 => "L2",
+            MemoryLevel::L3 => "L3",
         }
     }
 
     /// Returns the read bandwidth of this level in GB/s, if it was measured.
     fn roof(self, roofs: &Roofs) -> Option<f64> {
-        let level = |wanted| roofs.levels.iter().find(|level| Home::from_level(level.level) == Some(wanted));
-        if self == Home::Memory { Some(roofs.read_gb_s) } else { level(self).map(|level| level.read_gb_s) }
+        let level =
+            |wanted| roofs.levels.iter().find(|level| MemoryLevel::from_level(level.level) == Some(wanted));
+        if self == MemoryLevel::Memory {
+            Some(roofs.read_gb_s)
+        } else {
+            level(self).map(|level| level.read_gb_s)
+        }
     }
 }
 
@@ -133,7 +138,7 @@ struct Case {
     kernel: Kernel,
     rows: usize,
     columns: usize,
-    home: Home,
+    home: MemoryLevel,
 }
 
 impl Case {
@@ -156,7 +161,7 @@ pub struct Product {
     /// Columns of the matrix.
     pub columns: usize,
     /// Memory level of the weights.
-    pub home: Home,
+    pub home: MemoryLevel,
     /// Time of the best run in seconds.
     pub seconds: f64,
     /// Time of the median run in seconds.
@@ -264,19 +269,19 @@ fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError>
             if !columns.is_multiple_of(multiple) {
                 return Err(KernelError::NotMultiple { what: "columns", multiple, found: columns });
             }
-            cases.push(Case { name: shape.to_string(), kernel, rows, columns, home: Home::Memory });
+            cases.push(Case { name: shape.to_string(), kernel, rows, columns, home: MemoryLevel::Memory });
         }
         if !options.shapes.is_empty() {
             continue;
         }
         for (name, rows, columns) in SHAPES {
-            cases.push(Case { name: name.to_owned(), kernel, rows, columns, home: Home::Memory });
+            cases.push(Case { name: name.to_owned(), kernel, rows, columns, home: MemoryLevel::Memory });
         }
         let row = weight_size(kernel) * COLUMNS as f64;
         for level in &machine.all.levels {
             // The working set with which the roof of this level was measured.
             let rows = (level.bytes * machine.threads) as f64 / row;
-            if let Some(home) = Home::from_level(level.level).filter(|home| *home != Home::L1)
+            if let Some(home) = MemoryLevel::from_level(level.level).filter(|home| *home != MemoryLevel::L1)
                 && rows >= machine.threads as f64
             {
                 cases.push(Case {
@@ -294,7 +299,7 @@ fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError>
             kernel,
             rows: rows.max(1),
             columns: COLUMNS,
-            home: Home::Memory,
+            home: MemoryLevel::Memory,
         });
     }
     if let Some(only) = &options.only {
@@ -373,7 +378,7 @@ impl Bench {
             quick: options.quick,
             only: options.only.clone(),
             rows: Vec::new(),
-            notes: machine.doubts(),
+            notes: machine.roof_warnings(),
         }
     }
 
@@ -541,7 +546,7 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
     let bytes = case.bytes();
     // Copies are aligned. Only products from memory alternate between copies.
     let distance = bytes.next_multiple_of(64);
-    let copies = if case.home == Home::Memory { (arena.bytes().len() / distance).max(1) } else { 1 };
+    let copies = if case.home == MemoryLevel::Memory { (arena.bytes().len() / distance).max(1) } else { 1 };
     let mut x = vec![0f32; case.columns];
     for (at, x) in x.iter_mut().enumerate() {
         *x = (at % 17) as f32 / 16.0 - 0.5;

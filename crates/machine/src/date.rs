@@ -9,7 +9,7 @@ pub fn today() -> i64 {
 }
 
 /// Formats a day number as `2026-11-17`.
-pub fn written(day: i64) -> String {
+pub fn format(day: i64) -> String {
     // Years start in March, so that the leap day is the last day.
     let day = day + 719_468;
     let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Option<i64> {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     let found = days + (153 * month + 2) / 5 + day - 1 - 719_468;
-    (written(found) == text).then_some(found)
+    (format(found) == text).then_some(found)
 }
 
 #[cfg(test)]
@@ -47,10 +47,10 @@ mod tests {
             (11_017, "2000-03-01"),
             (20_774, "2026-11-17"),
         ] {
-            assert_eq!((written(day).as_str(), parse(text)), (text, Some(day)));
+            assert_eq!((format(day).as_str(), parse(text)), (text, Some(day)));
         }
         for day in -1000..60_000 {
-            assert_eq!(parse(&written(day)), Some(day));
+            assert_eq!(parse(&format(day)), Some(day));
         }
     }
 

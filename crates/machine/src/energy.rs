@@ -42,7 +42,7 @@ impl Counters {
     /// # Errors
     ///
     /// Fails if the counters are missing or unreadable.
-    pub fn here() -> Result<Counters, String> {
+    pub fn detect() -> Result<Counters, String> {
         Counters::open(Path::new("/sys/class/powercap"))
     }
 

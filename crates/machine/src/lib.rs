@@ -5,10 +5,10 @@ mod arena;
 pub mod bench;
 mod buffer;
 pub mod date;
-pub mod document;
 mod energy;
 mod measure;
 mod report;
+pub mod storage;
 mod store;
 mod system;
 mod topology;
@@ -29,7 +29,7 @@ pub use energy::Energy;
 pub use energy::{Counters, Meter};
 pub use store::{clear, directory};
 pub use system::free_memory;
-pub use system::{Beyond, Cache, parse_size};
+pub use system::{Cache, UnusedIsa, parse_size};
 pub use topology::Topology;
 
 /// Environment variable with the path of a saved machine to use instead of a measurement, for
@@ -76,12 +76,12 @@ pub struct Machine {
     pub load: Option<f64>,
     /// Instruction sets of the CPU that the kernels do not use. If there are any, compute roofs are lower bounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beyond: Vec<Beyond>,
+    pub unused_isa: Vec<UnusedIsa>,
     /// True for a quick, less exact measurement.
     pub quick: bool,
     /// Restrictions of the measurement; absent if there are none.
-    #[serde(default, skip_serializing_if = "Effort::is_default")]
-    pub effort: Effort,
+    #[serde(default, skip_serializing_if = "RunPolicy::is_default")]
+    pub effort: RunPolicy,
     /// Size of the memory buffers in bytes.
     pub size: usize,
     /// Roofs of one thread.
@@ -367,7 +367,7 @@ pub struct Theory {
 /// Restrictions of a measurement to element types and numbers of runs. Restricted measurements are not cached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Effort {
+pub struct RunPolicy {
     /// Element types to measure in addition to f32 and int8, which are always measured; empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<FmaType>,
@@ -378,13 +378,13 @@ pub struct Effort {
     pub steps: Option<usize>,
 }
 
-impl Effort {
+impl RunPolicy {
     /// Maximum number of warm-up runs and of measured runs per setting.
-    pub const MOST: usize = 1000;
+    pub const MAX_RUNS: usize = 1000;
 
     /// Returns true for an unrestricted measurement.
     pub fn is_default(&self) -> bool {
-        *self == Effort::default()
+        *self == RunPolicy::default()
     }
 
     fn includes(&self, kind: FmaType) -> bool {
@@ -418,7 +418,7 @@ pub struct Options {
     /// Instruction set; `None` for the best available.
     pub isa: Option<Isa>,
     /// Restrictions to element types and numbers of runs.
-    pub effort: Effort,
+    pub effort: RunPolicy,
 }
 
 /// Error of measuring or loading a machine.
@@ -535,11 +535,11 @@ impl Machine {
     }
 
     /// Returns warnings for roofs that may be too low or too high to serve as ceilings.
-    pub fn doubts(&self) -> Vec<String> {
-        self.doubts_on(date::today())
+    pub fn roof_warnings(&self) -> Vec<String> {
+        self.roof_warnings_on(date::today())
     }
 
-    fn doubts_on(&self, today: i64) -> Vec<String> {
+    fn roof_warnings_on(&self, today: i64) -> Vec<String> {
         let mut reasons = Vec::new();
         let age = self.date.as_deref().and_then(date::parse).map(|day| today.saturating_sub(day));
         if let Some(days) = age.filter(|days| *days > MAX_AGE_DAYS) {
@@ -573,8 +573,8 @@ impl Machine {
                 number::size(last)
             ));
         }
-        if !self.beyond.is_empty() {
-            let names: Vec<&str> = self.beyond.iter().map(|beyond| beyond.name()).collect();
+        if !self.unused_isa.is_empty() {
+            let names: Vec<&str> = self.unused_isa.iter().map(|beyond| beyond.name()).collect();
             doubts.push(format!(
                 "the compute roof is only a lower bound: this CPU supports {}, which roofline has no kernels for",
                 names.join(", ")
@@ -632,7 +632,7 @@ impl Machine {
     /// # Errors
     ///
     /// Fails if the options are invalid or the file that [`SAVED`] names is unusable.
-    pub fn remembered(options: &Options) -> Result<Option<Machine>, MachineError> {
+    pub fn cached(options: &Options) -> Result<Option<Machine>, MachineError> {
         if let Some(path) = env::var_os(SAVED) {
             return Machine::saved(Path::new(&path)).map(Some);
         }
@@ -652,8 +652,8 @@ impl Machine {
     /// Fails if the file is not a complete saved machine.
     pub fn saved(path: &Path) -> Result<Machine, MachineError> {
         let wrong = |reason: String| MachineError::Saved { path: path.to_owned(), reason };
-        let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
-        Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)
+        let text = storage::read(path).map_err(|error| wrong(error.to_string()))?;
+        Machine::from_json(&text).and_then(Machine::require_all_types).map_err(wrong)
     }
 
     /// Returns the machine if all element types were measured, since missing roofs cannot serve as ceilings.
@@ -661,7 +661,7 @@ impl Machine {
     /// # Errors
     ///
     /// Fails if the measurement was restricted to some types.
-    pub fn whole(self) -> Result<Machine, String> {
+    pub fn require_all_types(self) -> Result<Machine, String> {
         if self.effort.types.is_empty() {
             return Ok(self);
         }
@@ -748,7 +748,7 @@ fn measure(
     let plan = plan(key.threads);
     let without_smt = measure::without_smt(&plan, all.read.setting)?;
     let nodes = measure::nodes(&plan, &system.groups.nodes, all.read.setting)?;
-    let energy = match Counters::here() {
+    let energy = match Counters::detect() {
         Ok(counters) => {
             measure::energy(&plan, &counters, all.read.setting)?.ok_or("a counter became unreadable".into())
         }
@@ -766,9 +766,9 @@ fn measure(
         caches: system.caches.clone(),
         topology: system.groups.topology(),
         memory_bytes: system.memory,
-        date: Some(date::written(date::today())),
+        date: Some(date::format(date::today())),
         load,
-        beyond: Beyond::unused(isa, &system.features),
+        unused_isa: UnusedIsa::unused(isa, &system.features),
         quick: key.quick,
         effort: effort.clone(),
         size: key.size,
@@ -865,10 +865,10 @@ mod tests {
     fn old_busy_and_unsteady_measurements_cause_a_single_warning() {
         let day = date::parse("2026-11-17").unwrap();
         let quiet = Machine { date: Some("2026-10-18".into()), load: Some(0.02), ..machine() };
-        assert_eq!(quiet.doubts_on(day), [""; 0], "30 days are accepted");
-        assert_eq!(quiet.doubts_on(day - 100), [""; 0], "dates in the future are accepted");
+        assert_eq!(quiet.roof_warnings_on(day), [""; 0], "30 days are accepted");
+        assert_eq!(quiet.roof_warnings_on(day - 100), [""; 0], "dates in the future are accepted");
         let only = |machine: &Machine, today| {
-            let mut doubts = machine.doubts_on(today);
+            let mut doubts = machine.roof_warnings_on(today);
             assert_eq!(doubts.len(), 1, "{doubts:?}");
             doubts.remove(0)
         };
@@ -891,8 +891,8 @@ mod tests {
 
     #[test]
     fn compute_roofs_are_lower_bounds_if_the_cpu_has_unused_instruction_sets() {
-        let machine = Machine { beyond: vec![Beyond::Avx512, Beyond::Amx], ..machine() };
-        let doubts = machine.doubts_on(0);
+        let machine = Machine { unused_isa: vec![UnusedIsa::Avx512, UnusedIsa::Amx], ..machine() };
+        let doubts = machine.roof_warnings_on(0);
         assert!(doubts[0].starts_with("the compute roof is only a lower bound"), "{doubts:?}");
         assert!(doubts[0].contains("this CPU supports AVX-512, AMX"), "{doubts:?}");
     }

@@ -10,7 +10,7 @@ use super::buffer::{Buffer, HUGE_PAGE};
 use super::energy::{Counters, Energy};
 use super::system::{CPUS, Cache, System, pin, reported_clock_ghz};
 use super::{
-    Computed, Effort, Level, MachineError, NodeRead, Peak, Placement, Roofs, Setting, Spread, WithoutSmt,
+    Computed, Level, MachineError, NodeRead, Peak, Placement, Roofs, RunPolicy, Setting, Spread, WithoutSmt,
     WorkingSet,
 };
 use roofline_formulas::hardware;
@@ -108,7 +108,7 @@ pub(super) struct Plan<'a> {
     pub size: usize,
     /// Time budget of a full search; smaller searches take a fraction.
     pub budget: Duration,
-    pub effort: &'a Effort,
+    pub effort: &'a RunPolicy,
 }
 
 /// Measures all roofs for a number of threads. `progress` receives a description of each step.
@@ -691,14 +691,14 @@ mod tests {
         }
     }
 
-    fn plan<'a>(system: &'a System, effort: &'a Effort) -> Plan<'a> {
+    fn plan<'a>(system: &'a System, effort: &'a RunPolicy) -> Plan<'a> {
         let budget = Duration::from_millis(2);
         Plan { isa: Isa::detect(), system, threads: 2, size: 8 << 20, budget, effort }
     }
 
     #[test]
     fn all_pairs_of_numa_nodes_are_measured() {
-        let (system, effort) = (System::detect(), Effort::default());
+        let (system, effort) = (System::detect(), RunPolicy::default());
         let setting = Movement::Read.settings(false)[0];
         assert_eq!(nodes(&plan(&system, &effort), &[(0, vec![0])], setting).unwrap(), []);
         // Two nodes with the same CPU, to test the order of the pairs.

@@ -1,6 +1,6 @@
 //! Report of a machine: figures, tables and a chart of its roofs.
 
-use super::{Effort, Machine, Peak, Placement, Roofs, Spread, date, sets};
+use super::{Machine, Peak, Placement, Roofs, RunPolicy, Spread, date, sets};
 use roofline_kernels::FmaType;
 use roofline_render::chart::sweep::Sweep;
 use roofline_render::chart::terminal::{Canvas, draw};
@@ -106,7 +106,7 @@ impl Report for Machine {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.all_notes().chain(self.doubts()).collect()
+        self.all_notes().chain(self.roof_warnings()).collect()
     }
 }
 
@@ -129,8 +129,8 @@ impl Saved for Machine {
         if let Some(date) = self.date.as_ref().filter(|date| date::parse(date).is_none()) {
             return Err(format!("`date`: invalid date {date:?}; expected one like 2026-11-17"));
         }
-        let Effort { warm_up, steps, .. } = self.effort;
-        let max = Effort::MOST;
+        let RunPolicy { warm_up, steps, .. } = self.effort;
+        let max = RunPolicy::MAX_RUNS;
         if warm_up > max || steps.is_some_and(|steps| !(1..=max).contains(&steps)) {
             return Err(format!("`effort`: expected at most {max} warm-up runs and 1 to {max} steps"));
         }

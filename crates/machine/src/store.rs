@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::{Key, Machine};
-use crate::document;
+use crate::storage;
 use roofline_render::report::Saved;
 
 /// Returns the cache directory of roofline; `None` if the platform does not define one.
 pub fn directory() -> Option<PathBuf> {
-    document::user_directory("LOCALAPPDATA", "Library/Caches", "XDG_CACHE_HOME", ".cache")
+    storage::user_directory("LOCALAPPDATA", "Library/Caches", "XDG_CACHE_HOME", ".cache")
 }
 
 /// Result of a cache lookup.
@@ -29,7 +29,7 @@ pub(super) fn path(directory: &Path, key: &Key) -> PathBuf {
 }
 
 pub(super) fn load(path: &Path, key: &Key) -> Lookup {
-    let text = match document::read(path) {
+    let text = match storage::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Lookup::Absent,
         Err(error) => return Lookup::Invalid(error.to_string()),
@@ -42,7 +42,7 @@ pub(super) fn load(path: &Path, key: &Key) -> Lookup {
 }
 
 pub(super) fn save(path: &Path, machine: &Machine) -> io::Result<()> {
-    document::save(path, &machine.to_json())
+    storage::save(path, &machine.to_json())
 }
 
 /// Removes all cached machines and returns their number.

@@ -77,7 +77,7 @@ impl System {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are the vendors'")]
-pub enum Beyond {
+pub enum UnusedIsa {
     Ssse3,
     Avx2,
     Avx512,
@@ -96,31 +96,31 @@ pub enum Beyond {
     Sme,
 }
 
-impl Beyond {
+impl UnusedIsa {
     /// Vendor name, Linux feature name, and the instruction sets of kernels that use it.
-    const ALL: [(Beyond, &str, &str, &[&str]); 16] = [
-        (Beyond::Ssse3, "SSSE3", "ssse3", &["avx2"]),
-        (Beyond::Avx2, "AVX2", "avx2", &["avx2"]),
-        (Beyond::Avx512, "AVX-512", "avx512f", &["avx512"]),
-        (Beyond::AvxVnni, "AVX-VNNI", "avx_vnni", &["avx-vnni", "avx512-vnni"]),
-        (Beyond::Avx512Vnni, "AVX-512 VNNI", "avx512_vnni", &["avx512-vnni"]),
-        (Beyond::Avx512Bf16, "AVX-512 BF16", "avx512_bf16", &["avx512-bf16"]),
-        (Beyond::Avx512Fp16, "AVX-512 FP16", "avx512_fp16", &["avx512-fp16"]),
-        (Beyond::Amx, "AMX", "amx_tile", &["amx"]),
-        (Beyond::AmxFp16, "AMX FP16", "amx_fp16", &[]),
-        (Beyond::Neon, "NEON", "asimd", &["neon"]),
-        (Beyond::Dotprod, "dot products", "asimddp", &["neon-dotprod"]),
-        (Beyond::I8mm, "I8MM", "i8mm", &["neon-i8mm"]),
-        (Beyond::Bf16, "BF16", "bf16", &["neon-bf16"]),
-        (Beyond::Fp16, "FP16", "asimdhp", &["neon-fp16"]),
-        (Beyond::Sve, "SVE", "sve", &["sve"]),
-        (Beyond::Sme, "SME", "sme", &[]),
+    const ALL: [(UnusedIsa, &str, &str, &[&str]); 16] = [
+        (UnusedIsa::Ssse3, "SSSE3", "ssse3", &["avx2"]),
+        (UnusedIsa::Avx2, "AVX2", "avx2", &["avx2"]),
+        (UnusedIsa::Avx512, "AVX-512", "avx512f", &["avx512"]),
+        (UnusedIsa::AvxVnni, "AVX-VNNI", "avx_vnni", &["avx-vnni", "avx512-vnni"]),
+        (UnusedIsa::Avx512Vnni, "AVX-512 VNNI", "avx512_vnni", &["avx512-vnni"]),
+        (UnusedIsa::Avx512Bf16, "AVX-512 BF16", "avx512_bf16", &["avx512-bf16"]),
+        (UnusedIsa::Avx512Fp16, "AVX-512 FP16", "avx512_fp16", &["avx512-fp16"]),
+        (UnusedIsa::Amx, "AMX", "amx_tile", &["amx"]),
+        (UnusedIsa::AmxFp16, "AMX FP16", "amx_fp16", &[]),
+        (UnusedIsa::Neon, "NEON", "asimd", &["neon"]),
+        (UnusedIsa::Dotprod, "dot products", "asimddp", &["neon-dotprod"]),
+        (UnusedIsa::I8mm, "I8MM", "i8mm", &["neon-i8mm"]),
+        (UnusedIsa::Bf16, "BF16", "bf16", &["neon-bf16"]),
+        (UnusedIsa::Fp16, "FP16", "asimdhp", &["neon-fp16"]),
+        (UnusedIsa::Sve, "SVE", "sve", &["sve"]),
+        (UnusedIsa::Sme, "SME", "sme", &[]),
     ];
 
     /// Returns the instruction sets among `features` that kernels for `isa` do not use.
-    pub(super) fn unused(isa: Isa, features: &str) -> Vec<Beyond> {
+    pub(super) fn unused(isa: Isa, features: &str) -> Vec<UnusedIsa> {
         let has = |feature: &str| features.split_whitespace().any(|word| word == feature);
-        let beyond = Beyond::ALL.into_iter();
+        let beyond = UnusedIsa::ALL.into_iter();
         let used = |names: &[&str]| names.iter().any(|name| isa.includes(name));
         let beyond = beyond.filter(|(_, _, feature, names)| has(feature) && !used(names));
         beyond.map(|(beyond, ..)| beyond).collect()
@@ -128,23 +128,23 @@ impl Beyond {
 
     /// Returns the vendor's name.
     pub fn name(self) -> &'static str {
-        Beyond::ALL.into_iter().find(|(beyond, ..)| *beyond == self).map_or("", |(_, name, ..)| name)
+        UnusedIsa::ALL.into_iter().find(|(beyond, ..)| *beyond == self).map_or("", |(_, name, ..)| name)
     }
 
     /// Returns true if it multiplies integers.
     pub fn multiplies_integers(self) -> bool {
-        use Beyond::{AmxFp16, Avx512Bf16, Avx512Fp16, Bf16, Fp16};
+        use UnusedIsa::{AmxFp16, Avx512Bf16, Avx512Fp16, Bf16, Fp16};
         !matches!(self, Bf16 | Fp16 | Avx512Bf16 | Avx512Fp16 | AmxFp16)
     }
 
     /// Returns true if it multiplies 16-bit floats.
     pub fn multiplies_halves(self) -> bool {
-        !matches!(self, Beyond::AvxVnni | Beyond::Avx512Vnni | Beyond::Dotprod | Beyond::I8mm)
+        !matches!(self, UnusedIsa::AvxVnni | UnusedIsa::Avx512Vnni | UnusedIsa::Dotprod | UnusedIsa::I8mm)
     }
 
     /// Returns true if it multiplies 32-bit floats.
     pub fn multiplies_singles(self) -> bool {
-        self.multiplies_integers() && self.multiplies_halves() && self != Beyond::Amx
+        self.multiplies_integers() && self.multiplies_halves() && self != UnusedIsa::Amx
     }
 }
 
@@ -500,27 +500,31 @@ mod tests {
     #[test]
     fn unused_instruction_sets_are_detected() {
         let scalar = Isa::SCALAR;
-        assert_eq!(Beyond::unused(scalar, "fpu sse2 ssse3 avx2"), [Beyond::Ssse3, Beyond::Avx2]);
-        assert_eq!(Beyond::unused(scalar, "fp asimd asimddp"), [Beyond::Neon, Beyond::Dotprod]);
+        assert_eq!(UnusedIsa::unused(scalar, "fpu sse2 ssse3 avx2"), [UnusedIsa::Ssse3, UnusedIsa::Avx2]);
+        assert_eq!(UnusedIsa::unused(scalar, "fp asimd asimddp"), [UnusedIsa::Neon, UnusedIsa::Dotprod]);
         // No kernels use these instruction sets.
         for isa in Isa::available() {
-            assert_eq!(Beyond::unused(*isa, "amx_fp16 sme"), [Beyond::AmxFp16, Beyond::Sme], "{isa}");
+            assert_eq!(
+                UnusedIsa::unused(*isa, "amx_fp16 sme"),
+                [UnusedIsa::AmxFp16, UnusedIsa::Sme],
+                "{isa}"
+            );
         }
-        let new = Beyond::unused(scalar, "avx512f avx512_vnni amx_tile asimdhp i8mm");
+        let new = UnusedIsa::unused(scalar, "avx512f avx512_vnni amx_tile asimdhp i8mm");
         let names: Vec<&str> = new.iter().map(|beyond| beyond.name()).collect();
         assert_eq!(names, ["AVX-512", "AVX-512 VNNI", "AMX", "I8MM", "FP16"]);
         let kinds =
-            |multiplies: fn(Beyond) -> bool| new.iter().map(|isa| multiplies(*isa)).collect::<Vec<_>>();
-        assert_eq!(kinds(Beyond::multiplies_integers), [true, true, true, true, false]);
-        assert_eq!(kinds(Beyond::multiplies_halves), [true, false, true, false, true]);
-        assert_eq!(kinds(Beyond::multiplies_singles), [true, false, false, false, false]);
+            |multiplies: fn(UnusedIsa) -> bool| new.iter().map(|isa| multiplies(*isa)).collect::<Vec<_>>();
+        assert_eq!(kinds(UnusedIsa::multiplies_integers), [true, true, true, true, false]);
+        assert_eq!(kinds(UnusedIsa::multiplies_halves), [true, false, true, false, true]);
+        assert_eq!(kinds(UnusedIsa::multiplies_singles), [true, false, false, false, false]);
         // Instruction sets that the kernels use are not listed.
         for (isa, rest) in [
-            ("avx2", vec![Beyond::Avx512, Beyond::Dotprod]),
-            ("neon", vec![Beyond::Avx2, Beyond::Avx512, Beyond::Dotprod]),
+            ("avx2", vec![UnusedIsa::Avx512, UnusedIsa::Dotprod]),
+            ("neon", vec![UnusedIsa::Avx2, UnusedIsa::Avx512, UnusedIsa::Dotprod]),
         ] {
             if let Ok(isa) = Isa::from_name(isa) {
-                assert_eq!(Beyond::unused(isa, "avx2 avx512f asimddp"), rest);
+                assert_eq!(UnusedIsa::unused(isa, "avx2 avx512f asimddp"), rest);
             }
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::dtype::Dtype;
-use super::error::{Fault, format_count, quoted};
+use super::error::{FormatError, format_count, quoted};
 use super::{Tensor, hf_config, layout};
 
 /// Magic numbers of APR files of version 2, current and old.
@@ -54,10 +54,10 @@ pub struct Fields {
 
 impl Fields {
     /// Parses the fixed header.
-    pub fn read(cursor: &mut Cursor) -> Result<Fields, Fault> {
+    pub fn read(cursor: &mut Cursor) -> Result<Fields, FormatError> {
         let magic = cursor.take(4, "the magic")?;
         if !MAGICS.iter().any(|known| magic == known) {
-            return Err(Fault::byte(
+            return Err(FormatError::byte(
                 0,
                 "not an APR file of version 2; expected it to start with \"APR\\0\" or \"APR2\"",
             ));
@@ -65,7 +65,7 @@ impl Fields {
         let version = (cursor.u8("the major version")?, cursor.u8("the minor version")?);
         if version.0 != 2 {
             let message = format!("unsupported APR version {}.{}; expected 2.x", version.0, version.1);
-            return Err(Fault::byte(4, message));
+            return Err(FormatError::byte(4, message));
         }
         let fields = Fields {
             version,
@@ -83,11 +83,11 @@ impl Fields {
     }
 
     /// Returns the metadata as JSON text and moves the cursor to the index.
-    pub fn metadata<'a>(&self, cursor: &mut Cursor<'a>) -> Result<&'a [u8], Fault> {
+    pub fn metadata<'a>(&self, cursor: &mut Cursor<'a>) -> Result<&'a [u8], FormatError> {
         let size = self.metadata_size;
         if size > MAX_METADATA_BYTES {
             let message = format!("metadata size {size}; expected at most {MAX_METADATA_BYTES} bytes");
-            return Err(Fault::byte(20, message));
+            return Err(FormatError::byte(20, message));
         }
         cursor.seek(self.metadata_offset, "the metadata")?;
         let metadata = cursor.take(size.into(), "the metadata")?;
@@ -97,13 +97,13 @@ impl Fields {
 }
 
 /// Parses the header at the start of `bytes`, which may be truncated after it.
-pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
+pub fn read(bytes: &[u8]) -> Result<Header, FormatError> {
     let mut cursor = Cursor::new(bytes);
     let fields = Fields::read(&mut cursor)?;
     let (found, checksum) = (header_checksum(bytes), fields.checksum);
     if found != checksum {
         let message = format!("invalid header checksum; expected {found:08x}, found {checksum:08x}");
-        return Err(Fault::byte(CHECKSUM.start, message));
+        return Err(FormatError::byte(CHECKSUM.start, message));
     }
     let text = fields.metadata(&mut cursor)?;
     let Fields { version, flags, tensor_count, data_start, .. } = fields;
@@ -114,7 +114,7 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let tensors = read_index(&mut cursor, tensor_count, data_start, flags)?;
     if cursor.position() as u64 > data_start && tensor_count > 0 {
         let message = format!("invalid data offset {data_start}, inside the index");
-        return Err(Fault::byte(32, message));
+        return Err(FormatError::byte(32, message));
     }
     let mut warnings = Vec::new();
     let unknown = |tensor: &&Tensor| matches!(tensor.dtype, Dtype::Unknown(_));
@@ -129,14 +129,14 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     Ok(Header { version, metadata: as_config(metadata), tensors, warnings })
 }
 
-fn check_flags(flags: u16) -> Result<(), Fault> {
+fn check_flags(flags: u16) -> Result<(), FormatError> {
     let unsupported = [
         (ENCRYPTED, "encrypted files are not supported"),
         (SHARDED, "sharded files are not supported"),
         (COLUMN_MAJOR, "invalid flag: column-major tensors are not allowed in APR"),
     ];
     match unsupported.iter().find(|(flag, _)| flags & flag != 0) {
-        Some((_, message)) => Err(Fault::byte(6, *message)),
+        Some((_, message)) => Err(FormatError::byte(6, *message)),
         None => Ok(()),
     }
 }
@@ -153,7 +153,12 @@ fn crc32(bytes: impl Iterator<Item = u8>) -> u32 {
     })
 }
 
-fn read_index(cursor: &mut Cursor, count: u32, data_start: u64, flags: u16) -> Result<Vec<Tensor>, Fault> {
+fn read_index(
+    cursor: &mut Cursor,
+    count: u32,
+    data_start: u64,
+    flags: u16,
+) -> Result<Vec<Tensor>, FormatError> {
     let mut tensors = Vec::new();
     let mut names = HashSet::new();
     for index in 0..count {
@@ -163,18 +168,18 @@ fn read_index(cursor: &mut Cursor, count: u32, data_start: u64, flags: u16) -> R
         let tensor = read_entry(cursor, name, data_start, flags)
             .map_err(|fault| fault.context(format_args!("tensor {index} of {count}, {}", quoted(name))))?;
         if !names.insert(name) {
-            return Err(Fault::byte(start, format!("duplicate tensor {}", quoted(name))));
+            return Err(FormatError::byte(start, format!("duplicate tensor {}", quoted(name))));
         }
         tensors.push(tensor);
     }
     Ok(tensors)
 }
 
-fn read_name<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, Fault> {
+fn read_name<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, FormatError> {
     let start = cursor.position();
     let length = cursor.u16("the length of the name")?;
     if length > MAX_NAME_BYTES {
-        return Err(Fault::byte(
+        return Err(FormatError::byte(
             start,
             format!("name length {length}; expected at most {MAX_NAME_BYTES} bytes"),
         ));
@@ -182,31 +187,31 @@ fn read_name<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, Fault> {
     cursor.text(length.into(), "the name")
 }
 
-fn read_entry(cursor: &mut Cursor, name: &str, data_start: u64, flags: u16) -> Result<Tensor, Fault> {
+fn read_entry(cursor: &mut Cursor, name: &str, data_start: u64, flags: u16) -> Result<Tensor, FormatError> {
     let start = cursor.position();
     let dtype = dtype(cursor.u8("the type")?);
     let rank = cursor.u8("the number of dimensions")?;
     if rank > MAX_DIMS {
         let message = format!("found {rank} dimensions; expected at most {MAX_DIMS}");
-        return Err(Fault::byte(start + 1, message));
+        return Err(FormatError::byte(start + 1, message));
     }
     let dims: Vec<u64> = (0..rank).map(|_| cursor.u64("a dimension")).collect::<Result<_, _>>()?;
     let at = cursor.position();
     let offset = cursor.u64("the offset")?;
     let bytes = cursor.u64("the size")?;
-    let elements = super::elements(&dims).ok_or_else(|| Fault::byte(start, "dimensions overflow"))?;
+    let elements = super::elements(&dims).ok_or_else(|| FormatError::byte(start, "dimensions overflow"))?;
     if flags & COMPRESSED == 0
         && let Some(expected) = size(dtype, &dims, elements)
         && expected != bytes
     {
         let message = format!("{elements} elements of type {dtype} take {expected} bytes, found {bytes}");
-        return Err(Fault::byte(at + 8, message));
+        return Err(FormatError::byte(at + 8, message));
     }
     if !offset.is_multiple_of(ALIGNMENT) {
-        return Err(Fault::byte(at, format!("offset {offset} is not a multiple of {ALIGNMENT}")));
+        return Err(FormatError::byte(at, format!("offset {offset} is not a multiple of {ALIGNMENT}")));
     }
-    let offset = data_start.checked_add(offset).ok_or_else(|| Fault::byte(at, "offset overflows"))?;
-    Ok(Tensor { name: name.to_owned(), dtype, dims, offset, bytes: Some(bytes), file: 0, beside: None })
+    let offset = data_start.checked_add(offset).ok_or_else(|| FormatError::byte(at, "offset overflows"))?;
+    Ok(Tensor { name: name.to_owned(), dtype, dims, offset, bytes: Some(bytes), file: 0, companion_of: None })
 }
 
 /// Maps an APR type number, which is that of ggml for ggml types.

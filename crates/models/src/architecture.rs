@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Tensor;
 use super::declared::{DeclaredLayers, LayerMemory};
-use super::dimensions::{Attention, Head, Hyper};
+use super::dimensions::{Attention, Head, ModelDims};
 use super::dtype::Dtype;
 use super::error::{format_count, quoted};
 use super::operation::{Operation, Runs, Work};
@@ -20,11 +20,11 @@ pub struct Architecture {
     /// Source of the operations.
     pub basis: Basis,
     /// Dimensions; `None` for unknown families.
-    pub hyper: Option<Hyper>,
+    pub model_dims: Option<ModelDims>,
     /// Maximum context length in tokens, if known.
     pub context_length: Option<u64>,
     /// True for decoders, false for encoders.
-    pub makes_tokens: bool,
+    pub generates_tokens: bool,
     /// All operations in order of execution.
     pub operations: Vec<Operation>,
     /// Inconsistencies and assumptions.
@@ -37,7 +37,7 @@ pub enum Basis {
     /// Dimensions of a known family.
     Family,
     /// Tensor shapes and the declared layer properties.
-    Stated,
+    Declared,
     /// Tensor names and shapes only: each 2-D weight is one matrix product, and the cost of attention is
     /// undefined.
     Tensors,
@@ -45,22 +45,22 @@ pub enum Basis {
 
 impl Architecture {
     /// Derives the operations of a model of a known family. Without tensors, they come from the dimensions.
-    pub fn of_family(mut hyper: Hyper, tensors: &[Tensor]) -> Architecture {
+    pub fn for_family(mut model_dims: ModelDims, tensors: &[Tensor]) -> Architecture {
         let mut warnings = Vec::new();
-        let mut stored = TensorIndex::new(tensors, Some(hyper.layers.len() as u64));
+        let mut stored = TensorIndex::new(tensors, Some(model_dims.layers.len() as u64));
         // A decoder without a matrix for the head uses the embedding.
-        if hyper.head == Head::Own
+        if model_dims.head == Head::Own
             && !tensors.is_empty()
             && !stored.places.contains_key(&(Stack::Only, None, Role::Head))
         {
-            hyper.head = Head::Tied;
+            model_dims.head = Head::Tied;
         }
-        let mut operations = fuse(hyper.operations(), &stored, tensors);
+        let mut operations = fuse(model_dims.operations(), &stored, tensors);
         let mut missing = Vec::new();
         for operation in &mut operations {
             let position = (Stack::Only, operation.layer, operation.role);
             let mut found = stored.places.remove(&position).unwrap_or_default();
-            if found.is_empty() && operation.role == Role::Head && hyper.head == Head::Tied {
+            if found.is_empty() && operation.role == Role::Head && model_dims.head == Head::Tied {
                 found = stored.embedding.clone();
             }
             if !found.is_empty() {
@@ -92,7 +92,7 @@ impl Architecture {
         rest.append(&mut stored.unknown);
         rest.sort_by_key(|found| found.tensor);
         if !rest.is_empty() {
-            let reason = format!("not part of the {} family", hyper.architecture);
+            let reason = format!("not part of the {} family", model_dims.architecture);
             warnings.push(format!(
                 "{} {reason}, with undefined cost (first: {})",
                 format_count(rest.len()),
@@ -101,11 +101,11 @@ impl Architecture {
             operations.extend(collect(Role::Other, Work::Undefined { reason }, &rest, tensors));
         }
         Architecture {
-            name: hyper.architecture.clone(),
+            name: model_dims.architecture.clone(),
             basis: Basis::Family,
-            context_length: hyper.context_length,
-            makes_tokens: hyper.makes_tokens(),
-            hyper: Some(hyper),
+            context_length: model_dims.context_length,
+            generates_tokens: model_dims.generates_tokens(),
+            model_dims: Some(model_dims),
             operations,
             warnings,
         }
@@ -113,7 +113,7 @@ impl Architecture {
 
     /// Derives the operations of a model of any family: one per weight, by its shape, plus attention and
     /// recurrent state by the declared layer properties. Without them, the cost of attention is undefined.
-    pub fn of_tensors(
+    pub fn from_tensors(
         name: Option<&str>,
         tensors: &[Tensor],
         stated: Option<&DeclaredLayers>,
@@ -177,7 +177,7 @@ impl Architecture {
         };
         let mut operations: Vec<Operation> =
             operations.into_iter().flat_map(|(_, one)| vec![one.clone(); times(&one)]).collect();
-        let makes_tokens = stated.is_none_or(|stated| stated.makes_tokens);
+        let generates_tokens = stated.is_none_or(|stated| stated.generates_tokens);
         let headless = !operations.iter().any(|operation| operation.role == Role::Head);
         if stated.is_none_or(|stated| stated.has_head) && headless && !stored.embedding.is_empty() {
             operations.extend(tied_head(&stored.embedding, tensors));
@@ -209,10 +209,10 @@ impl Architecture {
         warnings.extend(stored.warnings(tensors));
         Architecture {
             name: name.unwrap_or("undefined").to_owned(),
-            basis: if stated.is_some() { Basis::Stated } else { Basis::Tensors },
-            hyper: None,
+            basis: if stated.is_some() { Basis::Declared } else { Basis::Tensors },
+            model_dims: None,
             context_length: stated.and_then(|stated| stated.context_length),
-            makes_tokens,
+            generates_tokens,
             operations,
             warnings,
         }
@@ -273,9 +273,9 @@ fn memory_operations(stored: &TensorIndex, stated: Option<&DeclaredLayers>) -> V
         };
         let runs = runs(stack, stated);
         let undefined = Work::Undefined { reason: reason.to_owned() };
-        let chosen = selected_tokens.filter(|_| role == Role::Attention);
+        let selected_tokens = selected_tokens.filter(|_| role == Role::Attention);
         let operation = Operation::without_parameters(role, work.unwrap_or(undefined));
-        (at, Operation { layer: Some(layer), runs, chosen, ..operation })
+        (at, Operation { layer: Some(layer), runs, selected_tokens, ..operation })
     };
     last.into_iter().map(operation).collect()
 }
@@ -326,7 +326,7 @@ impl TensorIndex {
         let language = tensors.iter().any(|tensor| tensor_names::layer(&tensor.name).0 != Stack::Tower);
         for (index, tensor) in tensors.iter().enumerate() {
             // Scales have the position of their weights.
-            let owner = tensor.beside.and_then(|owner| tensors.get(owner));
+            let owner = tensor.companion_of.and_then(|owner| tensors.get(owner));
             let name = &owner.unwrap_or(tensor).name;
             let resolve = |part: Part| match part {
                 _ if owner.is_some() => Part::Scale,
@@ -590,7 +590,7 @@ fn group_with_weights(unknown: &[Found], tensors: &[Tensor]) -> Vec<Vec<Found>> 
         weights.filter_map(|found| Some((name(found).strip_suffix(".weight")?, found.tensor))).collect();
     let owner = |found: &Found| {
         let bias = || name(found).strip_suffix(".bias").filter(|_| rank(found) == 1);
-        tensors[found.tensor].beside.or_else(|| owners.get(bias()?).copied())
+        tensors[found.tensor].companion_of.or_else(|| owners.get(bias()?).copied())
     };
     let mut followers: HashMap<usize, Vec<Found>> = HashMap::new();
     for found in unknown {

@@ -1,6 +1,6 @@
 //! Bounds-checked reading of binary headers. Errors name the byte offset and the item being read.
 
-use super::error::Fault;
+use super::error::FormatError;
 
 /// Position in the bytes of a file.
 #[derive(Clone, Debug)]
@@ -23,18 +23,18 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the number of remaining bytes.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.bytes.len() - self.position
     }
 
     /// Moves to an absolute offset. `item` names the expected content in errors.
-    pub fn seek(&mut self, offset: u64, item: &str) -> Result<(), Fault> {
+    pub fn seek(&mut self, offset: u64, item: &str) -> Result<(), FormatError> {
         match usize::try_from(offset) {
             Ok(offset) if offset <= self.bytes.len() => {
                 self.position = offset;
                 Ok(())
             }
-            _ => Err(Fault::file(format!(
+            _ => Err(FormatError::file(format!(
                 "{item} starts at byte {offset}, but the file ends at byte {}",
                 self.bytes.len()
             ))),
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads `length` bytes. `item` names the expected content in errors.
-    pub fn take(&mut self, length: u64, item: &str) -> Result<&'a [u8], Fault> {
+    pub fn take(&mut self, length: u64, item: &str) -> Result<&'a [u8], FormatError> {
         let bytes = usize::try_from(length)
             .ok()
             .and_then(|length| self.bytes.get(self.position..self.position.checked_add(length)?));
@@ -51,14 +51,14 @@ impl<'a> Cursor<'a> {
                 self.position += bytes.len();
                 Ok(bytes)
             }
-            None => Err(Fault::byte(
+            None => Err(FormatError::byte(
                 self.position,
-                format!("{item} takes {length} bytes, but only {} remain in the file", self.left()),
+                format!("{item} takes {length} bytes, but only {} remain in the file", self.remaining()),
             )),
         }
     }
 
-    fn array<const N: usize>(&mut self, item: &str) -> Result<[u8; N], Fault> {
+    fn array<const N: usize>(&mut self, item: &str) -> Result<[u8; N], FormatError> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(N as u64, item)?);
         if self.big_endian {
@@ -68,30 +68,31 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a `u8`.
-    pub fn u8(&mut self, item: &str) -> Result<u8, Fault> {
+    pub fn u8(&mut self, item: &str) -> Result<u8, FormatError> {
         Ok(u8::from_le_bytes(self.array(item)?))
     }
 
     /// Reads a `u16`.
-    pub fn u16(&mut self, item: &str) -> Result<u16, Fault> {
+    pub fn u16(&mut self, item: &str) -> Result<u16, FormatError> {
         Ok(u16::from_le_bytes(self.array(item)?))
     }
 
     /// Reads a `u32`.
-    pub fn u32(&mut self, item: &str) -> Result<u32, Fault> {
+    pub fn u32(&mut self, item: &str) -> Result<u32, FormatError> {
         Ok(u32::from_le_bytes(self.array(item)?))
     }
 
     /// Reads a `u64`.
-    pub fn u64(&mut self, item: &str) -> Result<u64, Fault> {
+    pub fn u64(&mut self, item: &str) -> Result<u64, FormatError> {
         Ok(u64::from_le_bytes(self.array(item)?))
     }
 
     /// Reads `length` bytes of UTF-8 text.
-    pub fn text(&mut self, length: u64, item: &str) -> Result<&'a str, Fault> {
+    pub fn text(&mut self, length: u64, item: &str) -> Result<&'a str, FormatError> {
         let start = self.position;
         let bytes = self.take(length, item)?;
-        std::str::from_utf8(bytes)
-            .map_err(|error| Fault::byte(start + error.valid_up_to(), format!("{item} is not valid UTF-8")))
+        std::str::from_utf8(bytes).map_err(|error| {
+            FormatError::byte(start + error.valid_up_to(), format!("{item} is not valid UTF-8"))
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Layer properties that a file declares in addition to its tensors: attention, recurrent state, experts
 //! per token. Together with the tensor shapes they determine the cost of a token for any model family.
 
-use super::dimensions::{Attention, Head, Hyper, Width};
+use super::dimensions::{Attention, Head, ModelDims, Width};
 use super::operation::State;
 use super::tensor_names::Stack;
 
@@ -19,7 +19,7 @@ pub struct DeclaredLayers {
     /// Maximum context length in tokens.
     pub context_length: Option<u64>,
     /// True for decoders, false for encoders.
-    pub makes_tokens: bool,
+    pub generates_tokens: bool,
     /// True if there is an output head, which is tied to the embedding if it has no matrix.
     pub has_head: bool,
     /// Reason why the cost of attention is unsupported; `None` if it is supported.
@@ -56,13 +56,13 @@ impl DeclaredLayers {
     }
 }
 
-impl From<&Hyper> for DeclaredLayers {
-    fn from(hyper: &Hyper) -> DeclaredLayers {
-        let used = hyper.layers.iter().map(|layer| match layer.feed_forward.width {
+impl From<&ModelDims> for DeclaredLayers {
+    fn from(model_dims: &ModelDims) -> DeclaredLayers {
+        let used = model_dims.layers.iter().map(|layer| match layer.feed_forward.width {
             Width::Experts(experts) => experts.used,
             Width::Dense(_) => 0,
         });
-        let layers = hyper.layers.iter().map(|layer| LayerMemory {
+        let layers = model_dims.layers.iter().map(|layer| LayerMemory {
             attention: layer.attention,
             cross: None,
             state: layer.recurrence.as_ref().map(|recurrence| recurrence.state),
@@ -73,9 +73,9 @@ impl From<&Hyper> for DeclaredLayers {
             encoder: Vec::new(),
             encoder_length: None,
             experts_used: used.collect(),
-            context_length: hyper.context_length,
-            makes_tokens: hyper.makes_tokens(),
-            has_head: matches!(hyper.head, Head::Own | Head::Tied),
+            context_length: model_dims.context_length,
+            generates_tokens: model_dims.generates_tokens(),
+            has_head: matches!(model_dims.head, Head::Own | Head::Tied),
             unsupported_attention: None,
             assumed: Vec::new(),
         }

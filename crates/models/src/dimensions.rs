@@ -1,7 +1,7 @@
 //! Dimensions of a transformer, from a model file, a `config.json` or the table of known models. They
 //! determine the operations and the number of parameters.
 
-use super::error::Fault;
+use super::error::FormatError;
 use super::operation::{Operation, State, Work};
 use super::tensor_names::Role;
 
@@ -13,7 +13,7 @@ const MAX_PARAMETERS: u128 = 1 << 53;
 
 /// Dimensions of a transformer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hyper {
+pub struct ModelDims {
     /// Name of the architecture in the source: `llama`, `qwen3moe`.
     pub architecture: String,
     /// Hidden size.
@@ -150,7 +150,7 @@ pub struct Experts {
     pub router_bias: bool,
 }
 
-impl Hyper {
+impl ModelDims {
     /// Returns the number of parameters.
     pub fn parameters(&self) -> u64 {
         // `check` limits the sum, but may not have been called.
@@ -158,7 +158,7 @@ impl Hyper {
     }
 
     /// Returns true for decoders: there is an output head, and all attention is causal.
-    pub fn makes_tokens(&self) -> bool {
+    pub fn generates_tokens(&self) -> bool {
         let causal = |layer: &Layer| layer.attention.is_none_or(|attention| attention.causal);
         matches!(self.head, Head::Own | Head::Tied) && self.layers.iter().all(causal)
     }
@@ -174,12 +174,15 @@ impl Hyper {
     /// # Errors
     ///
     /// Fails at the first dimension that is out of range or inconsistent.
-    pub fn check(&self, field: impl Fn(&str) -> String) -> Result<(), Fault> {
+    pub fn check(&self, field: impl Fn(&str) -> String) -> Result<(), FormatError> {
         let range = |name: &str, value: u64, max: u64| {
             if (1..=max).contains(&value) {
                 Ok(())
             } else {
-                Err(Fault::field(field(name), format!("out of range: expected 1 to {max}, found {value}")))
+                Err(FormatError::field(
+                    field(name),
+                    format!("out of range: expected 1 to {max}, found {value}"),
+                ))
             }
         };
         range("layers", self.layers.len() as u64, MAX_LAYERS)?;
@@ -192,7 +195,7 @@ impl Hyper {
             layer.check(&range, &field).map_err(|fault| fault.context(format_args!("layer {index}")))?;
         }
         if self.exact_parameters() > MAX_PARAMETERS {
-            return Err(Fault::file("invalid dimensions: more than 2^53 parameters"));
+            return Err(FormatError::file("invalid dimensions: more than 2^53 parameters"));
         }
         Ok(())
     }
@@ -248,9 +251,9 @@ const MAX_COUNT: u64 = 1 << 16;
 impl Layer {
     fn check(
         &self,
-        range: &dyn Fn(&str, u64, u64) -> Result<(), Fault>,
+        range: &dyn Fn(&str, u64, u64) -> Result<(), FormatError>,
         field: &dyn Fn(&str) -> String,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FormatError> {
         if let Some(attention) = self.attention {
             let Attention { heads, kv_heads, key_length, value_length, window, latent, .. } = attention;
             range("heads", heads, MAX_COUNT)?;
@@ -260,7 +263,7 @@ impl Layer {
             if latent.is_none() && !heads.is_multiple_of(kv_heads) {
                 let message =
                     format!("expected a divisor of the number of heads {heads}, found {kv_heads} KV heads");
-                return Err(Fault::field(field("kv_heads"), message));
+                return Err(FormatError::field(field("kv_heads"), message));
             }
             range("window", window.unwrap_or(1), 1 << 40)?;
             if let Some(latent) = latent {
@@ -268,7 +271,7 @@ impl Layer {
                 range("query_rank", latent.query_rank.unwrap_or(1), MAX_WIDTH)?;
                 if latent.rope_length > key_length {
                     let message = format!("{} exceeds the key length {key_length}", latent.rope_length);
-                    return Err(Fault::field(field("rope_length"), message));
+                    return Err(FormatError::field(field("rope_length"), message));
                 }
             }
         }

@@ -20,7 +20,7 @@ pub enum Error {
         /// Path of the file.
         file: PathBuf,
         /// Location and description of the violation.
-        fault: Fault,
+        fault: FormatError,
     },
 }
 
@@ -30,7 +30,7 @@ impl Error {
         move |source| Error::Io { file, source }
     }
 
-    pub(super) fn malformed(file: &Path) -> impl FnOnce(Fault) -> Error {
+    pub(super) fn malformed(file: &Path) -> impl FnOnce(FormatError) -> Error {
         let file = file.to_owned();
         move |fault| Error::Malformed { file, fault }
     }
@@ -38,7 +38,7 @@ impl Error {
 
 /// Violation of a file format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct FormatError {
     /// Location in the file.
     pub location: Location,
     /// Description of the problem and of the accepted content.
@@ -56,25 +56,25 @@ pub enum Location {
     Field(String),
 }
 
-impl Fault {
-    pub(super) fn file(message: impl Into<String>) -> Fault {
-        Fault { location: Location::File, message: message.into() }
+impl FormatError {
+    pub(super) fn file(message: impl Into<String>) -> FormatError {
+        FormatError { location: Location::File, message: message.into() }
     }
 
-    pub(super) fn byte(offset: usize, message: impl Into<String>) -> Fault {
-        Fault { location: Location::Byte(offset as u64), message: message.into() }
+    pub(super) fn byte(offset: usize, message: impl Into<String>) -> FormatError {
+        FormatError { location: Location::Byte(offset as u64), message: message.into() }
     }
 
-    pub(super) fn field(name: impl Into<String>, message: impl Into<String>) -> Fault {
-        Fault { location: Location::Field(name.into()), message: message.into() }
+    pub(super) fn field(name: impl Into<String>, message: impl Into<String>) -> FormatError {
+        FormatError { location: Location::Field(name.into()), message: message.into() }
     }
 
-    pub(super) fn context(self, context: impl fmt::Display) -> Fault {
-        Fault { message: format!("{context}: {}", self.message), ..self }
+    pub(super) fn context(self, context: impl fmt::Display) -> FormatError {
+        FormatError { message: format!("{context}: {}", self.message), ..self }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
             Location::File => write!(f, "{}", self.message),
@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for FormatError {}
 
 /// Escapes and truncates a name from a file for a message.
 pub(super) fn quoted(name: &str) -> String {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::cursor::Cursor;
 use super::dimensions::MAX_LAYERS;
 use super::dtype::{Dtype, GgmlType, in_blocks};
-use super::error::{Fault, format_count, quoted};
+use super::error::{FormatError, format_count, quoted};
 use super::{Tensor, layout};
 
 /// Magic number of GGUF files.
@@ -76,14 +76,15 @@ impl Metadata {
     /// # Errors
     ///
     /// Fails if the value is not a string, or too long.
-    pub fn text(&self, key: &str) -> Result<Option<&str>, Fault> {
+    pub fn text(&self, key: &str) -> Result<Option<&str>, FormatError> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text)),
-            Some(Value::LongText(length)) => {
-                Err(Fault::field(key, format!("expected at most {MAX_TEXT_BYTES} bytes, found {length}")))
-            }
-            Some(_) => Err(Fault::field(key, "expected a string")),
+            Some(Value::LongText(length)) => Err(FormatError::field(
+                key,
+                format!("expected at most {MAX_TEXT_BYTES} bytes, found {length}"),
+            )),
+            Some(_) => Err(FormatError::field(key, "expected a string")),
         }
     }
 
@@ -92,22 +93,22 @@ impl Metadata {
     /// # Errors
     ///
     /// Fails if the value is not an integer, or negative.
-    pub fn count(&self, key: &str) -> Result<Option<u64>, Fault> {
+    pub fn count(&self, key: &str) -> Result<Option<u64>, FormatError> {
         match self.get(key) {
             None => Ok(None),
-            Some(Value::Integer(number)) => u64::try_from(*number)
-                .map(Some)
-                .map_err(|_| Fault::field(key, format!("expected a non-negative integer, found {number}"))),
-            Some(_) => Err(Fault::field(key, "expected an integer")),
+            Some(Value::Integer(number)) => u64::try_from(*number).map(Some).map_err(|_| {
+                FormatError::field(key, format!("expected a non-negative integer, found {number}"))
+            }),
+            Some(_) => Err(FormatError::field(key, "expected an integer")),
         }
     }
 }
 
 /// Parses the header at the start of `bytes`, which may be truncated after it.
-pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
+pub fn read(bytes: &[u8]) -> Result<Header, FormatError> {
     let mut cursor = Cursor::new(bytes);
     if cursor.take(4, "the magic")? != MAGIC {
-        return Err(Fault::byte(0, "not a GGUF file; expected it to start with \"GGUF\""));
+        return Err(FormatError::byte(0, "not a GGUF file; expected it to start with \"GGUF\""));
     }
     let version = read_version(&mut cursor)?;
     let tensor_count = cursor.u64("the tensor count")?;
@@ -119,7 +120,7 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let infos = read_infos(&mut cursor, tensor_count)?;
     let data_start = (cursor.position() as u64)
         .checked_next_multiple_of(alignment)
-        .ok_or_else(|| Fault::field("general.alignment", "too large: the data offset overflows"))?;
+        .ok_or_else(|| FormatError::field("general.alignment", "too large: the data offset overflows"))?;
     let mut unknown: BTreeMap<u32, (usize, String)> = BTreeMap::new();
     let mut tensors = Vec::with_capacity(infos.len());
     for info in infos {
@@ -140,17 +141,17 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
 }
 
 /// Reads the format version and sets the byte order of the cursor.
-pub fn read_version(cursor: &mut Cursor) -> Result<u32, Fault> {
+pub fn read_version(cursor: &mut Cursor) -> Result<u32, FormatError> {
     let version = cursor.u32("the version")?;
     cursor.big_endian = version != 0 && version & 0xffff == 0;
     let version = if cursor.big_endian { version.swap_bytes() } else { version };
     match version {
         2 | 3 => Ok(version),
-        _ => Err(Fault::byte(4, format!("unsupported GGUF version {version}; expected 2 or 3"))),
+        _ => Err(FormatError::byte(4, format!("unsupported GGUF version {version}; expected 2 or 3"))),
     }
 }
 
-fn read_metadata(cursor: &mut Cursor, count: u64) -> Result<Metadata, Fault> {
+fn read_metadata(cursor: &mut Cursor, count: u64) -> Result<Metadata, FormatError> {
     let mut metadata = BTreeMap::new();
     for index in 0..count {
         let start = cursor.position();
@@ -159,23 +160,24 @@ fn read_metadata(cursor: &mut Cursor, count: u64) -> Result<Metadata, Fault> {
         let value = read_value(cursor)
             .map_err(|fault| fault.context(format_args!("key {index} of {count}, {}", quoted(key))))?;
         if metadata.insert(key.to_owned(), value).is_some() {
-            return Err(Fault::byte(start, format!("duplicate key {}", quoted(key))));
+            return Err(FormatError::byte(start, format!("duplicate key {}", quoted(key))));
         }
     }
     Ok(Metadata(metadata))
 }
 
-fn read_name<'a>(cursor: &mut Cursor<'a>, item: &str) -> Result<&'a str, Fault> {
+fn read_name<'a>(cursor: &mut Cursor<'a>, item: &str) -> Result<&'a str, FormatError> {
     let start = cursor.position();
     match cursor.u64("the length of a name")? {
         length @ 0..=MAX_TEXT_BYTES => cursor.text(length, item),
-        length => {
-            Err(Fault::byte(start, format!("{item} has {length} bytes; expected at most {MAX_TEXT_BYTES}")))
-        }
+        length => Err(FormatError::byte(
+            start,
+            format!("{item} has {length} bytes; expected at most {MAX_TEXT_BYTES}"),
+        )),
     }
 }
 
-fn read_value(cursor: &mut Cursor) -> Result<Value, Fault> {
+fn read_value(cursor: &mut Cursor) -> Result<Value, FormatError> {
     let kind = Kind::read(cursor)?;
     match kind {
         Kind::Text => {
@@ -193,12 +195,12 @@ fn read_value(cursor: &mut Cursor) -> Result<Value, Fault> {
     }
 }
 
-fn read_array(cursor: &mut Cursor) -> Result<Value, Fault> {
+fn read_array(cursor: &mut Cursor) -> Result<Value, FormatError> {
     let start = cursor.position();
     let kind = Kind::read(cursor)?;
     let length = cursor.u64("the length of an array")?;
     let integers = match kind {
-        Kind::Array => return Err(Fault::byte(start, "nested arrays are not supported")),
+        Kind::Array => return Err(FormatError::byte(start, "nested arrays are not supported")),
         Kind::Text => {
             for _ in 0..length {
                 let length = cursor.u64("the length of a string")?;
@@ -225,13 +227,13 @@ fn read_array(cursor: &mut Cursor) -> Result<Value, Fault> {
     Ok(Value::Array { length, integers })
 }
 
-fn read_integer(cursor: &mut Cursor, kind: Kind) -> Result<i128, Fault> {
+fn read_integer(cursor: &mut Cursor, kind: Kind) -> Result<i128, FormatError> {
     const ITEM: &str = "a number";
     let start = cursor.position();
     Ok(match kind {
         Kind::Bool => match cursor.u8("a boolean")? {
             byte @ (0 | 1) => byte.into(),
-            byte => return Err(Fault::byte(start, format!("invalid boolean {byte}; expected 0 or 1"))),
+            byte => return Err(FormatError::byte(start, format!("invalid boolean {byte}; expected 0 or 1"))),
         },
         Kind::Unsigned(1) => cursor.u8(ITEM)?.into(),
         Kind::Unsigned(2) => cursor.u16(ITEM)?.into(),
@@ -256,7 +258,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn read(cursor: &mut Cursor) -> Result<Kind, Fault> {
+    fn read(cursor: &mut Cursor) -> Result<Kind, FormatError> {
         let start = cursor.position();
         Ok(match cursor.u32("the type of a value")? {
             0 => Kind::Unsigned(1),
@@ -272,17 +274,19 @@ impl Kind {
             10 => Kind::Unsigned(8),
             11 => Kind::Signed(8),
             12 => Kind::Float(8),
-            id => return Err(Fault::byte(start, format!("unknown value type {id}; expected 0 to 12"))),
+            id => return Err(FormatError::byte(start, format!("unknown value type {id}; expected 0 to 12"))),
         })
     }
 }
 
-fn alignment(metadata: &Metadata) -> Result<u64, Fault> {
+fn alignment(metadata: &Metadata) -> Result<u64, FormatError> {
     const KEY: &str = "general.alignment";
     match metadata.count(KEY)? {
         None => Ok(DEFAULT_ALIGNMENT),
         Some(alignment) if alignment.is_power_of_two() && alignment <= 1 << 31 => Ok(alignment),
-        Some(alignment) => Err(Fault::field(KEY, format!("expected a power of two, found {alignment}"))),
+        Some(alignment) => {
+            Err(FormatError::field(KEY, format!("expected a power of two, found {alignment}")))
+        }
     }
 }
 
@@ -296,10 +300,10 @@ pub struct Info {
     offset: u64,
 }
 
-fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, Fault> {
+fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, FormatError> {
     /// Size of an entry with an empty name and no dimensions: lengths, type and offset.
     const MIN_ENTRY_BYTES: usize = 8 + 4 + 4 + 8;
-    let capacity = usize::try_from(count).unwrap_or(usize::MAX).min(cursor.left() / MIN_ENTRY_BYTES);
+    let capacity = usize::try_from(count).unwrap_or(usize::MAX).min(cursor.remaining() / MIN_ENTRY_BYTES);
     let mut infos = Vec::with_capacity(capacity);
     let mut names = HashSet::with_capacity(capacity);
     for index in 0..count {
@@ -309,7 +313,7 @@ fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, Fault> {
         let info = read_info(cursor, start, name)
             .map_err(|fault| fault.context(format_args!("tensor {index} of {count}, {}", quoted(name))))?;
         if !names.insert(name) {
-            return Err(Fault::byte(start, format!("duplicate tensor {}", quoted(name))));
+            return Err(FormatError::byte(start, format!("duplicate tensor {}", quoted(name))));
         }
         infos.push(info);
     }
@@ -317,18 +321,18 @@ fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, Fault> {
 }
 
 /// Reads the entry of a tensor after its name. `start` is the offset of the entry, for errors.
-pub fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, Fault> {
+pub fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, FormatError> {
     let at = cursor.position();
     let rank = cursor.u32("the number of dimensions")?;
     if rank > MAX_DIMS {
-        return Err(Fault::byte(at, format!("found {rank} dimensions; expected at most {MAX_DIMS}")));
+        return Err(FormatError::byte(at, format!("found {rank} dimensions; expected at most {MAX_DIMS}")));
     }
     let mut dims = Vec::with_capacity(rank as usize);
     for _ in 0..rank {
         let at = cursor.position();
         let dim = cursor.u64("a dimension")?;
         if dim > i64::MAX as u64 {
-            return Err(Fault::byte(at, format!("negative dimension {}", dim.cast_signed())));
+            return Err(FormatError::byte(at, format!("negative dimension {}", dim.cast_signed())));
         }
         dims.push(dim);
     }
@@ -339,7 +343,7 @@ pub fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, 
         GgmlType::Known(dtype) => dtype,
         GgmlType::Unknown => Dtype::Unknown(id),
         GgmlType::Removed => {
-            return Err(Fault::byte(
+            return Err(FormatError::byte(
                 at,
                 format!("invalid ggml type {id}, which was removed from the format"),
             ));
@@ -389,7 +393,7 @@ pub fn extent(
     Ok((data_start.checked_add(offset).ok_or(Misplaced::Offset)?, bytes))
 }
 
-fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, Fault> {
+fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, FormatError> {
     let extent = extent(&info.dims, info.dtype.block(), info.offset, data_start, alignment);
     let (offset, bytes) = extent.map_err(|misplaced| {
         let message = match misplaced {
@@ -403,7 +407,15 @@ fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, Fault> {
             }
             Misplaced::Offset => "offset overflows".to_owned(),
         };
-        Fault::byte(info.start, format!("tensor {}: {message}", quoted(&info.name)))
+        FormatError::byte(info.start, format!("tensor {}: {message}", quoted(&info.name)))
     })?;
-    Ok(Tensor { name: info.name, dtype: info.dtype, dims: info.dims, offset, bytes, file: 0, beside: None })
+    Ok(Tensor {
+        name: info.name,
+        dtype: info.dtype,
+        dims: info.dims,
+        offset,
+        bytes,
+        file: 0,
+        companion_of: None,
+    })
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Tensor;
 use super::declared::{DeclaredLayers, LayerMemory};
-use super::dimensions::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MAX_LAYERS, Width};
-use super::error::Fault;
+use super::dimensions::{Attention, Experts, FeedForward, Head, Latent, Layer, MAX_LAYERS, ModelDims, Width};
+use super::error::FormatError;
 use super::gguf::{Metadata, Value};
 use super::operation::State;
 use super::quirks::{
@@ -18,22 +18,28 @@ const LATENT_DOWN: &str = ".attn_kv_a_mqa.weight";
 
 /// Returns the dimensions of a model and the assumptions behind them; `None` if the model family is unknown
 /// or the file is not a complete model.
-pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<(Hyper, Vec<String>)>, Fault> {
+pub fn model_dims(
+    metadata: &Metadata,
+    tensors: &[Tensor],
+) -> Result<Option<(ModelDims, Vec<String>)>, FormatError> {
     let Some(keys) = Keys::new(metadata, tensors)? else { return Ok(None) };
     let Some(family) = Family::from_name(keys.architecture) else { return Ok(None) };
     let mut assumed = Vec::new();
-    let hyper = read(&keys, family, &mut assumed)?;
-    hyper.check(|name| keys.name(key_of(name)))?;
-    Ok(Some((hyper, assumed)))
+    let model_dims = read(&keys, family, &mut assumed)?;
+    model_dims.check(|name| keys.name(key_of(name)))?;
+    Ok(Some((model_dims, assumed)))
 }
 
 /// Returns the layer properties of a model of any family; `None` if the number of layers is missing.
-pub fn declared_layers(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<DeclaredLayers>, Fault> {
+pub fn declared_layers(
+    metadata: &Metadata,
+    tensors: &[Tensor],
+) -> Result<Option<DeclaredLayers>, FormatError> {
     let Some(keys) = Keys::new(metadata, tensors)? else { return Ok(None) };
     let hidden = keys.count("embedding_length")?.unwrap_or(0);
     let Heads { heads, kv_heads, first } = keys.heads()?.unwrap_or_default();
     let has_decoder = keys.has("dec.blk.");
-    let makes_tokens = match (keys.has("enc.blk.") && !has_decoder, keys.flag("attention.causal")?) {
+    let generates_tokens = match (keys.has("enc.blk.") && !has_decoder, keys.flag("attention.causal")?) {
         (true, _) => false,
         (false, Some(causal)) => causal,
         (false, None) => is_autoregressive(keys.architecture),
@@ -74,7 +80,7 @@ pub fn declared_layers(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option
         let attention = Attention::new(heads, length("key_length")?, length("value_length")?);
         Ok(Some(Attention { kv_heads, window, causal, latent, ..attention }))
     };
-    let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LayerMemory>, Fault> {
+    let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LayerMemory>, FormatError> {
         let layer = |index| {
             let attention = attention(index, causal)?;
             let repeats = repeats(&keys, index)?;
@@ -89,21 +95,21 @@ pub fn declared_layers(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option
     Ok(Some(DeclaredLayers {
         layers: match has_decoder {
             true => stack(decoders, true, true)?,
-            false => stack(keys.layers, makes_tokens, false)?,
+            false => stack(keys.layers, generates_tokens, false)?,
         },
         encoder: if has_decoder { stack(keys.layers, false, false)? } else { Vec::new() },
         encoder_length: None,
         experts_used: keys.per_layer("expert_used_count")?.unwrap_or_default(),
         context_length: keys.count("context_length")?,
-        makes_tokens,
-        has_head: makes_tokens || is_diffusion(keys.architecture),
+        generates_tokens,
+        has_head: generates_tokens || is_diffusion(keys.architecture),
         unsupported_attention,
         assumed,
     }))
 }
 
 /// Describes parts of the computation that an engine may execute differently.
-fn simplifications(keys: &Keys, selected_tokens: Option<u64>) -> Result<Vec<String>, Fault> {
+fn simplifications(keys: &Keys, selected_tokens: Option<u64>) -> Result<Vec<String>, FormatError> {
     let mut assumed = Vec::new();
     if let Some(tokens) = selected_tokens {
         assumed.push(format!(
@@ -131,7 +137,7 @@ fn simplifications(keys: &Keys, selected_tokens: Option<u64>) -> Result<Vec<Stri
 
 /// Maps the names of down projections to their latent vectors. The projection also contains the rotary part of the key. Computed
 /// once, because there may be as many layers as tensors.
-fn latents<'a>(keys: &Keys<'a>) -> Result<HashMap<&'a str, Latent>, Fault> {
+fn latents<'a>(keys: &Keys<'a>) -> Result<HashMap<&'a str, Latent>, FormatError> {
     let Some(rank) = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0) else {
         return Ok(HashMap::new());
     };
@@ -141,7 +147,7 @@ fn latents<'a>(keys: &Keys<'a>) -> Result<HashMap<&'a str, Latent>, Fault> {
 }
 
 /// Returns for each block of a hybrid model if it is recurrent; empty for other models.
-fn recurrent(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<bool>, Fault> {
+fn recurrent(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<bool>, FormatError> {
     if let Some(flags) = keys.per_layer("attention.recurrent_layers")? {
         return Ok(flags.into_iter().map(|flag| flag != 0).collect());
     }
@@ -169,7 +175,7 @@ fn unsupported_attention(keys: &Keys) -> Option<&'static str> {
 }
 
 /// Returns the indexer, whose heads share one key per token.
-fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
+fn indexer(keys: &Keys) -> Result<Option<Attention>, FormatError> {
     let heads = keys.count("attention.indexer.head_count")?.filter(|heads| *heads > 0);
     let Some((heads, key_length)) = heads.zip(keys.count("attention.indexer.key_length")?) else {
         return Ok(None);
@@ -179,7 +185,7 @@ fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
 
 /// Returns the number of additional executions of a block. Looped models repeat all layers; hierarchical models alternate between
 /// two stacks, of which the first is executed several times per execution of the second.
-fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
+fn repeats(keys: &Keys, block: u64) -> Result<u64, FormatError> {
     const MAX_REPEATS: u64 = 16;
     let times = match (keys.count("num_loops")?, keys.count("hrm.layers_per_stack")?) {
         (Some(loops), _) => loops,
@@ -192,7 +198,7 @@ fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
     };
     match times {
         1..=MAX_REPEATS => Ok(times - 1),
-        _ => Err(Fault::field(
+        _ => Err(FormatError::field(
             keys.name("num_loops"),
             format!("out of range: expected 1 to {MAX_REPEATS}, found {times}"),
         )),
@@ -201,7 +207,7 @@ fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
 
 /// Returns the recurrent state of a layer. The tensors determine the update rule: each element takes
 /// operations for the decay, the contribution of the token and the result.
-fn state(keys: &Keys, hidden: u64, heads: u64, recurrent: bool) -> Result<Option<State>, Fault> {
+fn state(keys: &Keys, hidden: u64, heads: u64, recurrent: bool) -> Result<Option<State>, FormatError> {
     let count = |key: &str| keys.count(key);
     let has = |part: &str| keys.has(part);
     let times =
@@ -283,7 +289,7 @@ fn key_of(name: &str) -> &str {
     }
 }
 
-fn read(keys: &Keys, family: Family, assumed: &mut Vec<String>) -> Result<Hyper, Fault> {
+fn read(keys: &Keys, family: Family, assumed: &mut Vec<String>) -> Result<ModelDims, FormatError> {
     let rows = |name: &str| keys.tensors.iter().find(|tensor| tensor.name == name)?.dims.first().copied();
     let hidden = keys.need("embedding_length")?;
     let context_length = keys.count("context_length")?;
@@ -302,7 +308,7 @@ fn read(keys: &Keys, family: Family, assumed: &mut Vec<String>) -> Result<Hyper,
         _ => rows("token_embd.weight"),
     };
     let positions = rows("position_embd.weight").or(context_length).filter(|_| family.learned_positions);
-    Ok(Hyper {
+    Ok(ModelDims {
         architecture: keys.architecture.to_owned(),
         hidden,
         vocab: vocab.ok_or_else(|| keys.missing("vocab_size"))?,
@@ -327,7 +333,7 @@ fn attentions(
     hidden: u64,
     causal: bool,
     assumed: &mut Vec<String>,
-) -> Result<Vec<Option<Attention>>, Fault> {
+) -> Result<Vec<Option<Attention>>, FormatError> {
     let Heads { heads, kv_heads, first } =
         keys.heads()?.ok_or_else(|| keys.missing("attention.head_count"))?;
     let windows = windows(keys, assumed)?;
@@ -354,7 +360,7 @@ fn attentions(
     (0..keys.layers as usize).map(attention).collect()
 }
 
-fn feed_forwards(keys: &Keys, family: Family) -> Result<Vec<FeedForward>, Fault> {
+fn feed_forwards(keys: &Keys, family: Family) -> Result<Vec<FeedForward>, FormatError> {
     let dense = keys.per_layer("feed_forward_length")?;
     let at = |values: &[u64], index: u64| values.get(index as usize).copied().unwrap_or(0);
     let experts = experts(keys)?;
@@ -380,7 +386,7 @@ fn feed_forwards(keys: &Keys, family: Family) -> Result<Vec<FeedForward>, Fault>
 }
 
 /// Returns the sliding window of each block. A pattern in the file takes precedence over that of the family.
-fn windows(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, Fault> {
+fn windows(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, FormatError> {
     const PATTERN: &str = "attention.sliding_window_pattern";
     let none = vec![None; keys.blocks as usize];
     let rule = window_pattern(keys.architecture, keys.blocks);
@@ -417,7 +423,7 @@ fn windows(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, F
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
 }
 
-fn experts(keys: &Keys) -> Result<Option<Experts>, Fault> {
+fn experts(keys: &Keys) -> Result<Option<Experts>, FormatError> {
     let Some(count) = keys.count("expert_count")?.filter(|count| *count > 0) else { return Ok(None) };
     let length = keys.count("expert_feed_forward_length")?.unwrap_or(0);
     let shared_length = match keys.count("expert_shared_feed_forward_length")? {
@@ -426,7 +432,7 @@ fn experts(keys: &Keys) -> Result<Option<Experts>, Fault> {
             .count("expert_shared_count")?
             .unwrap_or(0)
             .checked_mul(length)
-            .ok_or_else(|| Fault::field(keys.name("expert_shared_count"), "too large"))?,
+            .ok_or_else(|| FormatError::field(keys.name("expert_shared_count"), "too large"))?,
     };
     Ok(Some(Experts {
         count,
@@ -438,7 +444,7 @@ fn experts(keys: &Keys) -> Result<Option<Experts>, Fault> {
     }))
 }
 
-fn latent(keys: &Keys) -> Result<Option<Latent>, Fault> {
+fn latent(keys: &Keys) -> Result<Option<Latent>, FormatError> {
     let Some(rank) = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0) else { return Ok(None) };
     Ok(Some(Latent {
         query_rank: keys.count("attention.q_lora_rank")?.filter(|rank| *rank > 0),
@@ -469,13 +475,13 @@ struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Returns `None` if the architecture or the number of blocks is missing.
-    fn new(metadata: &'a Metadata, tensors: &'a [Tensor]) -> Result<Option<Keys<'a>>, Fault> {
+    fn new(metadata: &'a Metadata, tensors: &'a [Tensor]) -> Result<Option<Keys<'a>>, FormatError> {
         let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
         let keys = Keys { metadata, architecture, tensors, blocks: 0, layers: 0 };
         let Some(blocks) = keys.count("block_count")? else { return Ok(None) };
         if blocks > MAX_LAYERS {
             let message = format!("expected at most {MAX_LAYERS}, found {blocks}");
-            return Err(Fault::field(keys.name("block_count"), message));
+            return Err(FormatError::field(keys.name("block_count"), message));
         }
         let layers = blocks.saturating_sub(keys.count("nextn_predict_layers")?.unwrap_or(0));
         Ok(Some(Keys { blocks, layers, ..keys }))
@@ -494,44 +500,47 @@ impl<'a> Keys<'a> {
         self.tensors.iter().any(|tensor| tensor.name.ends_with(end))
     }
 
-    fn heads(&self) -> Result<Option<Heads>, Fault> {
+    fn heads(&self) -> Result<Option<Heads>, FormatError> {
         let Some(heads) = self.per_layer("attention.head_count")? else { return Ok(None) };
         let kv_heads = self.per_layer("attention.head_count_kv")?.unwrap_or_else(|| heads.clone());
         let first = heads.iter().copied().find(|heads| *heads > 0).unwrap_or(1);
         Ok(Some(Heads { heads, kv_heads, first }))
     }
 
-    fn missing(&self, key: &str) -> Fault {
-        Fault::field(self.name(key), format!("missing; required for the architecture {}", self.architecture))
+    fn missing(&self, key: &str) -> FormatError {
+        FormatError::field(
+            self.name(key),
+            format!("missing; required for the architecture {}", self.architecture),
+        )
     }
 
     fn get(&self, key: &str) -> Option<&Value> {
         self.metadata.get(&self.name(key))
     }
 
-    fn count(&self, key: &str) -> Result<Option<u64>, Fault> {
+    fn count(&self, key: &str) -> Result<Option<u64>, FormatError> {
         self.metadata.count(&self.name(key))
     }
 
-    fn need(&self, key: &str) -> Result<u64, Fault> {
+    fn need(&self, key: &str) -> Result<u64, FormatError> {
         self.count(key)?.ok_or_else(|| self.missing(key))
     }
 
-    fn flag(&self, key: &str) -> Result<Option<bool>, Fault> {
+    fn flag(&self, key: &str) -> Result<Option<bool>, FormatError> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(_) => Err(Fault::field(self.name(key), "expected a boolean")),
+            Some(_) => Err(FormatError::field(self.name(key), "expected a boolean")),
         }
     }
 
     /// Returns a number per block, from an array or a single number.
-    fn per_layer(&self, key: &str) -> Result<Option<Vec<u64>>, Fault> {
+    fn per_layer(&self, key: &str) -> Result<Option<Vec<u64>>, FormatError> {
         let Keys { blocks, layers, .. } = *self;
         let Some(Value::Array { length, integers }) = self.get(key) else {
             return Ok(self.count(key)?.map(|number| vec![number; blocks as usize]));
         };
-        let fault = |message: String| Fault::field(self.name(key), message);
+        let fault = |message: String| FormatError::field(self.name(key), message);
         match integers {
             // The array may omit blocks for multi-token prediction.
             Some(integers) if (layers..=blocks).contains(length) => {
@@ -549,7 +558,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the size of a key or value per head, by default the hidden size divided by the number of heads.
-    fn head_length(&self, key: &str, hidden: u64, heads: u64) -> Result<u64, Fault> {
+    fn head_length(&self, key: &str, hidden: u64, heads: u64) -> Result<u64, FormatError> {
         let key = format!("attention.{key}");
         let declared = match self.count(&format!("{key}_mla"))? {
             Some(length) => Some(length),
@@ -558,7 +567,7 @@ impl<'a> Keys<'a> {
         match declared {
             Some(length) => Ok(length),
             None if hidden.is_multiple_of(heads) => Ok(hidden / heads),
-            None => Err(Fault::field(
+            None => Err(FormatError::field(
                 self.name("attention.head_count"),
                 format!("expected a divisor of embedding_length {hidden}, found {heads}; or set {key}"),
             )),

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::declared::{DeclaredLayers, LayerMemory};
 use super::dimensions::{
-    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MAX_LAYERS, Recurrence, Width,
+    Attention, Experts, FeedForward, Head, Latent, Layer, MAX_LAYERS, ModelDims, Recurrence, Width,
 };
-use super::error::{Fault, quoted};
+use super::error::{FormatError, quoted};
 use super::operation::State;
 
 /// Supported values of `model_type`.
@@ -36,25 +36,25 @@ pub const MODEL_TYPES: &[&str] = &[
 
 /// Parses a `config.json`. Returns `None` if `model_type` is missing, or is not one of [`MODEL_TYPES`] and
 /// the fields of a decoder are missing.
-pub fn read(text: &[u8]) -> Result<Option<Hyper>, Fault> {
+pub fn read(text: &[u8]) -> Result<Option<ModelDims>, FormatError> {
     let map = object(text)?;
-    match hyper(&map)? {
-        Some(hyper) => Ok(Some(hyper)),
+    match model_dims(&map)? {
+        Some(model_dims) => Ok(Some(model_dims)),
         None => generic(&map),
     }
 }
 
 /// Parses a JSON object.
-pub(super) fn object(text: &[u8]) -> Result<Map<String, Value>, Fault> {
+pub(super) fn object(text: &[u8]) -> Result<Map<String, Value>, FormatError> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(Fault::file("expected a JSON object")),
-        Err(error) => Err(Fault::file(format!("invalid JSON: {error}"))),
+        Ok(_) => Err(FormatError::file("expected a JSON object")),
+        Err(error) => Err(FormatError::file(format!("invalid JSON: {error}"))),
     }
 }
 
 /// Returns the fields and model type of the language model.
-fn language_model(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>, Fault> {
+fn language_model(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>, FormatError> {
     let outer = Fields { map };
     let Some(model_type) = outer.text("model_type")? else { return Ok(None) };
     // Multimodal models have a separate object for the language model.
@@ -66,25 +66,25 @@ fn language_model(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>
                 let model_type = inner.text("model_type")?.unwrap_or(model_type);
                 return Ok(Some((inner, model_type)));
             }
-            Some(_) => return Err(Fault::field(name, "expected an object")),
+            Some(_) => return Err(FormatError::field(name, "expected an object")),
         }
     }
     Ok(Some((outer, model_type)))
 }
 
 /// Returns the dimensions of a model of one of [`MODEL_TYPES`].
-pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+pub(super) fn model_dims(map: &Map<String, Value>) -> Result<Option<ModelDims>, FormatError> {
     let Some((fields, model_type)) = language_model(map)? else { return Ok(None) };
     if !MODEL_TYPES.contains(&model_type) {
         return Ok(None);
     }
-    let hyper = match model_type {
+    let model_dims = match model_type {
         "gpt2" => gpt2(&fields)?,
         "bert" | "roberta" | "xlm-roberta" => encoder(&fields, model_type)?,
         _ => decoder(&fields, model_type)?,
     };
-    hyper.check(|name| field_of(name, model_type).to_owned())?;
-    Ok(Some(hyper))
+    model_dims.check(|name| field_of(name, model_type).to_owned())?;
+    Ok(Some(model_dims))
 }
 
 /// Families with DeepSeek layers.
@@ -141,7 +141,7 @@ const TIED: &[&str] = &["bloom", "cohere", "cohere2", "gpt_bigcode", "mpt", "opt
 const IMAGE_ENCODERS: &[&str] = &["clip", "siglip", "vit", "dinov2"];
 
 /// Returns the layer properties of an encoder-decoder model; `None` for other models.
-pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<DeclaredLayers>, Fault> {
+pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<DeclaredLayers>, FormatError> {
     let fields = Fields { map };
     if fields.flag("is_encoder_decoder")? != Some(true) {
         return Ok(None);
@@ -150,10 +150,13 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Declare
     // Audio clips have a fixed number of frames.
     let is_audio = fields.count("num_mel_bins")?.is_some();
     let encoder_length = if is_audio { fields.count("max_source_positions")? } else { None };
-    let stack = |layers: &[&str], heads: &[&str], decoder: bool| -> Result<Vec<LayerMemory>, Fault> {
+    let stack = |layers: &[&str], heads: &[&str], decoder: bool| -> Result<Vec<LayerMemory>, FormatError> {
         let layers = fields.any(layers)?.ok_or_else(|| fields.missing(LAYERS[0]))?;
         if layers > MAX_LAYERS {
-            return Err(Fault::field(LAYERS[0], format!("expected at most {MAX_LAYERS}, found {layers}")));
+            return Err(FormatError::field(
+                LAYERS[0],
+                format!("expected at most {MAX_LAYERS}, found {layers}"),
+            ));
         }
         let heads = fields.any(heads)?.ok_or_else(|| fields.missing(HEADS[0]))?;
         let length = match fields.count("d_kv")? {
@@ -175,7 +178,7 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Declare
         encoder_length,
         experts_used: Vec::new(),
         context_length: fields.any(&own(&["max_target_positions"], CONTEXT_LENGTH))?,
-        makes_tokens: true,
+        generates_tokens: true,
         has_head: true,
         unsupported_attention: None,
         assumed: encoder_length
@@ -187,14 +190,14 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Declare
 
 /// Returns the dimensions of a decoder of any other family, from the fields that most families share;
 /// `None` if they are missing. Without tensors, layers are assumed to be llama layers.
-pub(super) fn generic(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+pub(super) fn generic(map: &Map<String, Value>) -> Result<Option<ModelDims>, FormatError> {
     let Some((fields, model_type)) = language_model(map)? else { return Ok(None) };
     if IMAGE_ENCODERS.iter().any(|family| model_type.starts_with(family)) {
         return Ok(None);
     }
     let (Some(hidden), Some(layers)) = (fields.any(HIDDEN)?, fields.any(LAYERS)?) else { return Ok(None) };
     let Some(layers) = Some(layers).filter(|layers| (1..=MAX_LAYERS).contains(layers)) else {
-        return Err(Fault::field(
+        return Err(FormatError::field(
             LAYERS[0],
             format!("out of range: expected 1 to {MAX_LAYERS}, found {layers}"),
         ));
@@ -245,7 +248,7 @@ pub(super) fn generic(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
     };
     let tied = RECURRENT.contains(&model_type) || TIED.contains(&model_type);
     let tied = fields.flag("tie_word_embeddings")?.unwrap_or(tied);
-    let hyper = Hyper {
+    let model_dims = ModelDims {
         architecture: model_type.to_owned(),
         hidden,
         vocab: fields
@@ -262,14 +265,14 @@ pub(super) fn generic(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
             (false, true) => Head::Tied,
             (false, false) => Head::Own,
         },
-        layers: kinds.iter().enumerate().map(layer).collect::<Result<_, Fault>>()?,
+        layers: kinds.iter().enumerate().map(layer).collect::<Result<_, FormatError>>()?,
     };
-    hyper.check(|name| field_of(name, model_type).to_owned())?;
-    Ok(Some(hyper))
+    model_dims.check(|name| field_of(name, model_type).to_owned())?;
+    Ok(Some(model_dims))
 }
 
 /// Returns the attention from the fields that most families share.
-fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<Attention, Fault> {
+fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<Attention, FormatError> {
     let multi_query = fields.flag("multi_query")?.unwrap_or(false)
         && !fields.flag("new_decoder_architecture")?.unwrap_or(false);
     let kv_heads = if multi_query { 1 } else { fields.any(KV_HEADS)?.unwrap_or(heads) };
@@ -291,7 +294,7 @@ fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<A
 
 /// Returns the recurrent block from the fields that most families share. As for GGUF files, each element of the state takes
 /// operations for the decay, the contribution of the token and the result.
-fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, Fault> {
+fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, FormatError> {
     let kernel =
         fields.any(&["linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "d_conv"])?.unwrap_or(4);
     let times = |a: u64, b: u64| a.saturating_mul(b);
@@ -353,7 +356,7 @@ fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, Fault>
 }
 
 /// Returns the feed-forward width from the fields that most families share.
-fn generic_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
+fn generic_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, FormatError> {
     let inner = fields.any(INNER)?.unwrap_or(hidden.saturating_mul(4));
     // In Llama 4, `intermediate_size` is the width of an expert.
     let dense = Width::Dense(fields.count("intermediate_size_mlp")?.unwrap_or(inner));
@@ -403,7 +406,7 @@ enum LayerKind {
     OnlyAttention,
 }
 
-fn layer_kinds(fields: &Fields, layers: usize, only_recurrent: bool) -> Result<Vec<LayerKind>, Fault> {
+fn layer_kinds(fields: &Fields, layers: usize, only_recurrent: bool) -> Result<Vec<LayerKind>, FormatError> {
     use LayerKind::{
         FullAttention, OnlyAttention, OnlyFeedForward, OnlyRecurrent, Parallel, Recurrent, SlidingWindow,
     };
@@ -463,10 +466,12 @@ fn layer_kinds(fields: &Fields, layers: usize, only_recurrent: bool) -> Result<V
         .collect())
 }
 
-fn check_count(found: usize, layers: usize, name: &str) -> Result<(), Fault> {
+fn check_count(found: usize, layers: usize, name: &str) -> Result<(), FormatError> {
     match found == layers {
         true => Ok(()),
-        false => Err(Fault::field(name, format!("expected an element per layer ({layers}), found {found}"))),
+        false => {
+            Err(FormatError::field(name, format!("expected an element per layer ({layers}), found {found}")))
+        }
     }
 }
 
@@ -474,10 +479,10 @@ fn kinds_from_letters(
     name: &str,
     pattern: impl Iterator<Item = char>,
     kinds: &[(char, LayerKind)],
-) -> Result<Vec<LayerKind>, Fault> {
+) -> Result<Vec<LayerKind>, FormatError> {
     let kind = |letter: char| {
         let found = kinds.iter().find(|(known, _)| *known == letter).map(|(_, kind)| *kind);
-        found.ok_or_else(|| Fault::field(name, format!("unknown layer kind `{letter}`")))
+        found.ok_or_else(|| FormatError::field(name, format!("unknown layer kind `{letter}`")))
     };
     pattern.map(kind).collect()
 }
@@ -487,9 +492,9 @@ fn kinds_from_types(
     types: &Value,
     layers: usize,
     windowed: LayerKind,
-) -> Result<Vec<LayerKind>, Fault> {
+) -> Result<Vec<LayerKind>, FormatError> {
     const TYPES: &str = "layer_types";
-    let Value::Array(types) = types else { return Err(Fault::field(TYPES, "expected an array")) };
+    let Value::Array(types) = types else { return Err(FormatError::field(TYPES, "expected an array")) };
     check_count(types.len(), layers, TYPES)?;
     let kind = |kind: &Value| match kind.as_str() {
         Some("full_attention" | "attention") => Ok(LayerKind::FullAttention),
@@ -500,7 +505,7 @@ fn kinds_from_types(
         }
         Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(LayerKind::Recurrent),
         Some("hybrid") => Ok(LayerKind::Parallel),
-        _ => Err(Fault::field(TYPES, format!("unknown layer kind {}", describe(kind)))),
+        _ => Err(FormatError::field(TYPES, format!("unknown layer kind {}", describe(kind)))),
     };
     types.iter().map(kind).collect()
 }
@@ -541,13 +546,13 @@ fn field_of<'a>(name: &'a str, model_type: &str) -> &'a str {
     }
 }
 
-fn gpt2(fields: &Fields) -> Result<Hyper, Fault> {
+fn gpt2(fields: &Fields) -> Result<ModelDims, FormatError> {
     let hidden = fields.need("n_embd")?;
     let heads = fields.need("n_head")?;
     let positions = fields.need("n_positions")?;
     let head_length = divide(hidden, heads, "n_head", "n_embd")?;
     let inner = fields.count("n_inner")?.unwrap_or(hidden.saturating_mul(4));
-    Ok(Hyper {
+    Ok(ModelDims {
         architecture: "gpt2".to_owned(),
         hidden,
         vocab: fields.need("vocab_size")?,
@@ -562,13 +567,13 @@ fn gpt2(fields: &Fields) -> Result<Hyper, Fault> {
     })
 }
 
-fn encoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
+fn encoder(fields: &Fields, model_type: &str) -> Result<ModelDims, FormatError> {
     let hidden = fields.need("hidden_size")?;
     let heads = fields.need("num_attention_heads")?;
     let positions = fields.need("max_position_embeddings")?;
     let head_length = divide(hidden, heads, "num_attention_heads", "hidden_size")?;
     let inner = fields.need("intermediate_size")?;
-    Ok(Hyper {
+    Ok(ModelDims {
         architecture: model_type.to_owned(),
         hidden,
         vocab: fields.need("vocab_size")?,
@@ -591,7 +596,7 @@ fn early_layers(layers: usize, heads: u64, head_length: u64, inner: u64, causal:
     vec![Layer { norms: 2, attention: Some(attention), recurrence: None, feed_forward }; layers]
 }
 
-fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
+fn decoder(fields: &Fields, model_type: &str) -> Result<ModelDims, FormatError> {
     let gemma3 = matches!(model_type, "gemma3" | "gemma3_text");
     let gemma = gemma3 || matches!(model_type, "gemma" | "gemma2");
     let deepseek = DEEPSEEK.contains(&model_type);
@@ -640,7 +645,7 @@ fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
             },
         })
     };
-    Ok(Hyper {
+    Ok(ModelDims {
         architecture: model_type.to_owned(),
         hidden,
         vocab: fields.need_or("vocab_size", gemma3.then_some(262_208))?,
@@ -651,11 +656,11 @@ fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
         output_norm: true,
         norm_bias: false,
         head: if fields.flag("tie_word_embeddings")?.unwrap_or(gemma) { Head::Tied } else { Head::Own },
-        layers: (0..layers).map(layer).collect::<Result<_, Fault>>()?,
+        layers: (0..layers).map(layer).collect::<Result<_, FormatError>>()?,
     })
 }
 
-fn latent(fields: &Fields) -> Result<Option<Latent>, Fault> {
+fn latent(fields: &Fields) -> Result<Option<Latent>, FormatError> {
     let Some(rank) = fields.count("kv_lora_rank")? else { return Ok(None) };
     Ok(Some(Latent {
         query_rank: fields.count("q_lora_rank")?,
@@ -664,7 +669,12 @@ fn latent(fields: &Fields) -> Result<Option<Latent>, Fault> {
     }))
 }
 
-fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u64>) -> Result<Width, Fault> {
+fn width(
+    fields: &Fields,
+    model_type: &str,
+    index: u64,
+    always_dense: &HashSet<u64>,
+) -> Result<Width, FormatError> {
     let dense = || Ok(Width::Dense(fields.need("intermediate_size")?));
     let experts = match model_type {
         "mixtral" => Experts {
@@ -678,7 +688,7 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
         "qwen2_moe" | "qwen3_moe" => {
             let step = fields.count("decoder_sparse_step")?.unwrap_or(1);
             if step == 0 {
-                return Err(Fault::field("decoder_sparse_step", "expected at least 1, found 0"));
+                return Err(FormatError::field("decoder_sparse_step", "expected at least 1, found 0"));
             }
             if !(index + 1).is_multiple_of(step) || always_dense.contains(&index) {
                 return dense();
@@ -700,7 +710,7 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
             let Some(count) = fields.count("n_routed_experts")? else { return dense() };
             let frequency = fields.count("moe_layer_freq")?.unwrap_or(1);
             if frequency == 0 {
-                return Err(Fault::field("moe_layer_freq", "expected at least 1, found 0"));
+                return Err(FormatError::field("moe_layer_freq", "expected at least 1, found 0"));
             }
             let leading = fields.count("first_k_dense_replace")?.unwrap_or(0);
             if index < leading || !index.is_multiple_of(frequency) {
@@ -723,7 +733,7 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
 
 /// Returns the sliding window of each layer, from `layer_types` or, in older files, from a pattern or a
 /// rule of the family.
-fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Option<u64>>, Fault> {
+fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Option<u64>>, FormatError> {
     let gemma3 = matches!(model_type, "gemma3" | "gemma3_text");
     let default = match model_type {
         "gemma2" => Some(4096),
@@ -743,13 +753,13 @@ fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Optio
                 _ => {
                     let message =
                         format!("expected \"sliding_attention\" or \"full_attention\", found {kind}");
-                    Err(Fault::field("layer_types", message))
+                    Err(FormatError::field("layer_types", message))
                 }
             })
             .collect::<Result<_, _>>()?,
         Some(Value::Array(types)) => {
             let message = format!("expected an element per layer ({layers}), found {}", types.len());
-            return Err(Fault::field("layer_types", message));
+            return Err(FormatError::field("layer_types", message));
         }
         Some(Value::Null) | None => {
             let pattern = fields.count("sliding_window_pattern")?.or(match model_type {
@@ -769,17 +779,17 @@ fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Optio
                 })
                 .collect()
         }
-        Some(_) => return Err(Fault::field("layer_types", "expected an array")),
+        Some(_) => return Err(FormatError::field("layer_types", "expected an array")),
     };
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
 }
 
-fn divide(hidden: u64, heads: u64, heads_field: &str, hidden_field: &str) -> Result<u64, Fault> {
+fn divide(hidden: u64, heads: u64, heads_field: &str, hidden_field: &str) -> Result<u64, FormatError> {
     if heads > 0 && hidden.is_multiple_of(heads) {
         Ok(hidden / heads)
     } else {
         let message = format!("expected a divisor of {hidden_field} {hidden}, found {heads}");
-        Err(Fault::field(heads_field, message))
+        Err(FormatError::field(heads_field, message))
     }
 }
 
@@ -796,65 +806,70 @@ impl<'a> Fields<'a> {
         found.filter(|value| !value.is_null())
     }
 
-    fn missing(&self, name: &str) -> Fault {
-        Fault::field(name, "missing")
+    fn missing(&self, name: &str) -> FormatError {
+        FormatError::field(name, "missing")
     }
 
-    fn count(&self, name: &str) -> Result<Option<u64>, Fault> {
+    fn count(&self, name: &str) -> Result<Option<u64>, FormatError> {
         self.get(name).map(|value| number(name, value)).transpose()
     }
 
     /// Returns the number of the first field that is present.
-    fn any(&self, names: &[&str]) -> Result<Option<u64>, Fault> {
+    fn any(&self, names: &[&str]) -> Result<Option<u64>, FormatError> {
         names.iter().find_map(|name| self.count(name).transpose()).transpose()
     }
 
-    fn need(&self, name: &str) -> Result<u64, Fault> {
+    fn need(&self, name: &str) -> Result<u64, FormatError> {
         self.count(name)?.ok_or_else(|| self.missing(name))
     }
 
-    fn need_or(&self, name: &str, default: Option<u64>) -> Result<u64, Fault> {
+    fn need_or(&self, name: &str, default: Option<u64>) -> Result<u64, FormatError> {
         self.count(name)?.or(default).ok_or_else(|| self.missing(name))
     }
 
     /// Returns a number of layers, at most [`MAX_LAYERS`].
-    fn layers(&self, name: &str) -> Result<usize, Fault> {
+    fn layers(&self, name: &str) -> Result<usize, FormatError> {
         match self.need(name)? {
             layers @ 1..=MAX_LAYERS => Ok(layers as usize),
-            layers => {
-                Err(Fault::field(name, format!("out of range: expected 1 to {MAX_LAYERS}, found {layers}")))
+            layers => Err(FormatError::field(
+                name,
+                format!("out of range: expected 1 to {MAX_LAYERS}, found {layers}"),
+            )),
+        }
+    }
+
+    fn numbers(&self, name: &str) -> Result<Vec<u64>, FormatError> {
+        match self.get(name) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(values)) => values.iter().map(|value| number(name, value)).collect(),
+            Some(_) => Err(FormatError::field(name, "expected an array of integers")),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, FormatError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(other) => {
+                Err(FormatError::field(name, format!("expected a boolean, found {}", describe(other))))
             }
         }
     }
 
-    fn numbers(&self, name: &str) -> Result<Vec<u64>, Fault> {
-        match self.get(name) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(values)) => values.iter().map(|value| number(name, value)).collect(),
-            Some(_) => Err(Fault::field(name, "expected an array of integers")),
-        }
-    }
-
-    fn flag(&self, name: &str) -> Result<Option<bool>, Fault> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(other) => Err(Fault::field(name, format!("expected a boolean, found {}", describe(other)))),
-        }
-    }
-
-    fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
+    fn text(&self, name: &str) -> Result<Option<&'a str>, FormatError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(Fault::field(name, format!("expected a string, found {}", describe(other)))),
+            Some(other) => {
+                Err(FormatError::field(name, format!("expected a string, found {}", describe(other))))
+            }
         }
     }
 }
 
-fn number(name: &str, value: &Value) -> Result<u64, Fault> {
+fn number(name: &str, value: &Value) -> Result<u64, FormatError> {
     value.as_u64().ok_or_else(|| {
-        Fault::field(name, format!("expected a non-negative integer, found {}", describe(value)))
+        FormatError::field(name, format!("expected a non-negative integer, found {}", describe(value)))
     })
 }
 

@@ -2,7 +2,7 @@
 //! distinguished from a wrong header.
 
 use super::Tensor;
-use super::error::{Fault, format_count, quoted};
+use super::error::{FormatError, format_count, quoted};
 
 /// Summary of the positions of the tensors of one file.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) fn check(
     data_start: u64,
     file_length: u64,
     alignment: u64,
-) -> Result<Layout, Fault> {
+) -> Result<Layout, FormatError> {
     let mut order: Vec<&Tensor> = tensors.iter().filter(|tensor| tensor.bytes != Some(0)).collect();
     order.sort_by_key(|tensor| tensor.offset);
 
@@ -31,7 +31,8 @@ pub(super) fn check(
     let mut end = data_start;
     let mut gap = None;
     for tensor in &order {
-        let fault = |message: String| Fault::file(format!("tensor {}: {message}", quoted(&tensor.name)));
+        let fault =
+            |message: String| FormatError::file(format!("tensor {}: {message}", quoted(&tensor.name)));
         if tensor.offset < end {
             return Err(fault(format!("overlaps the preceding tensor at byte {}", tensor.offset)));
         }

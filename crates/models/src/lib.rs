@@ -28,14 +28,14 @@ use std::path::PathBuf;
 pub use architecture::{Architecture, Basis};
 pub use declared::{DeclaredLayers, LayerMemory};
 pub use dimensions::{
-    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MAX_LAYERS, Recurrence, Width,
+    Attention, Experts, FeedForward, Head, Latent, Layer, MAX_LAYERS, ModelDims, Recurrence, Width,
 };
 pub use dtype::{Dtype, GgmlType};
-pub use error::{Error, Fault, Location};
+pub use error::{Error, FormatError, Location};
 pub use hf_config::MODEL_TYPES;
 pub use operation::{Operation, Runs, State, Work};
-pub use quant_mix::{Mix, OperationStorage};
-pub use registry::{KNOWN, Known, by_name};
+pub use quant_mix::{OperationStorage, QuantMix};
+pub use registry::{KNOWN_MODELS, KnownModel, by_name};
 pub use tensor_names::{Kind, Role};
 
 /// Model described by one or more files.
@@ -103,7 +103,7 @@ pub struct Tensor {
     pub file: usize,
     /// Index of the weights that these scales, zero points or lookup tables belong to. Such tensors occupy
     /// bytes, but are not parameters.
-    pub beside: Option<usize>,
+    pub companion_of: Option<usize>,
 }
 
 impl Tensor {
@@ -114,7 +114,7 @@ impl Tensor {
 
     /// Returns the number of parameters, which is 0 for scales and other companions of packed weights.
     pub fn parameters(&self) -> u64 {
-        if self.beside.is_some() { 0 } else { self.elements() }
+        if self.companion_of.is_some() { 0 } else { self.elements() }
     }
 
     /// Formats the dimensions as `4096 x 1024`.
@@ -134,8 +134,8 @@ impl Model {
 
     /// Returns the number of parameters of all tensors, or of the dimensions for a model without tensors.
     pub fn parameters(&self) -> u64 {
-        match (&self.architecture.hyper, self.tensors.is_empty()) {
-            (Some(hyper), true) => hyper.parameters(),
+        match (&self.architecture.model_dims, self.tensors.is_empty()) {
+            (Some(model_dims), true) => model_dims.parameters(),
             _ => total(self.tensors.iter().map(Tensor::parameters)),
         }
     }
@@ -175,7 +175,7 @@ pub mod readers {
     pub use super::safetensors::{read as safetensors, read_index};
 
     /// Parses an ONNX file in memory.
-    pub fn onnx(bytes: &[u8]) -> Result<super::onnx::Read, super::Fault> {
+    pub fn onnx(bytes: &[u8]) -> Result<super::onnx::Read, super::FormatError> {
         super::onnx::read(prost::bytes::Bytes::copy_from_slice(bytes))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::architecture::{Architecture, Basis};
 use super::dimensions::Attention;
-use super::error::Fault;
+use super::error::FormatError;
 use super::gguf::Metadata;
 use super::operation::{Operation, Runs, Work};
 use super::tensor_names::{self, Role};
@@ -32,13 +32,13 @@ struct Tower {
 }
 
 /// Derives the operations for one image or audio clip.
-pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architecture, Fault> {
+pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architecture, FormatError> {
     let mut towers = Vec::new();
     let mut notes = Vec::new();
     let find = |name: &str| tensors.iter().find(|tensor| tensor.name == name);
     let required = |key: &str, kind: &str| {
         let key = format!("clip.{kind}.{key}");
-        metadata.count(&key)?.filter(|number| *number > 0).ok_or_else(|| Fault::field(key, "missing"))
+        metadata.count(&key)?.filter(|number| *number > 0).ok_or_else(|| FormatError::field(key, "missing"))
     };
     if tensors.iter().any(|tensor| tensor.name.starts_with("v.")) {
         let (image, patch) = (required("image_size", "vision")?, required("patch_size", "vision")?);
@@ -93,10 +93,10 @@ pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architect
     }
     Ok(Architecture {
         name: NAME.to_owned(),
-        basis: Basis::Stated,
-        hyper: None,
+        basis: Basis::Declared,
+        model_dims: None,
         context_length: None,
-        makes_tokens: false,
+        generates_tokens: false,
         operations,
         warnings: notes,
     })

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::architecture::{Architecture, Basis};
 use super::declared::DeclaredLayers;
-use super::error::{Error, Fault, format_count, quoted};
+use super::error::{Error, FormatError, format_count, quoted};
 use super::{
     File, Format, Model, Tensor, apr, gguf, gguf_config, hf_config, multimodal, onnx, packed, safetensors,
 };
@@ -40,7 +40,7 @@ impl Model {
             quoted(&first.name)
         );
         let file = model.files.get(first.file).map_or(Path::new(""), |file| &file.path);
-        Err(Error::malformed(file)(Fault::file(message)))
+        Err(Error::malformed(file)(FormatError::file(message)))
     }
 
     /// Opens a model like [`Model::open`], but accepts truncated files: the headers suffice unless weights
@@ -72,7 +72,7 @@ impl File {
         // Opening a pipe would block until another process writes to it.
         let kind = std::fs::metadata(path).map_err(Error::io(path))?;
         if !kind.is_file() {
-            return Err(Error::malformed(path)(Fault::file("not a regular file")));
+            return Err(Error::malformed(path)(FormatError::file("not a regular file")));
         }
         let file = std::fs::File::open(path).map_err(Error::io(path))?;
         // SAFETY: this process never writes to the file. Modification or truncation by another process
@@ -93,7 +93,7 @@ enum Content {
 
 /// Detects the format from the first bytes. ONNX has no magic number, so the file extension decides when
 /// the content is ambiguous.
-fn detect(bytes: &[u8], named_onnx: bool) -> Result<Content, Fault> {
+fn detect(bytes: &[u8], named_onnx: bool) -> Result<Content, FormatError> {
     const EXPECTED: &str =
         "expected a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json";
     let known = [
@@ -107,7 +107,7 @@ fn detect(bytes: &[u8], named_onnx: bool) -> Result<Content, Fault> {
     let length = bytes.first_chunk().map(|length| u64::from_le_bytes(*length));
     let text = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if bytes.is_empty() {
-        Err(Fault::file(format!("empty file; {EXPECTED}")))
+        Err(FormatError::file(format!("empty file; {EXPECTED}")))
     } else if bytes.starts_with(&gguf::MAGIC) {
         Ok(Content::Gguf)
     } else if apr::MAGICS.iter().any(|magic| bytes.starts_with(magic)) {
@@ -119,11 +119,11 @@ fn detect(bytes: &[u8], named_onnx: bool) -> Result<Content, Fault> {
     } else if text == Some(&b'{') {
         Ok(Content::Json)
     } else if let Some((_, kind)) = known.iter().find(|(magic, _)| bytes.starts_with(magic)) {
-        Err(Fault::file(format!("unsupported format, {kind}; {EXPECTED}")))
+        Err(FormatError::file(format!("unsupported format, {kind}; {EXPECTED}")))
     } else if named_onnx || onnx::looks_like(bytes) {
         Ok(Content::Onnx)
     } else {
-        Err(Fault::file(format!("not a model file; {EXPECTED}")))
+        Err(FormatError::file(format!("not a model file; {EXPECTED}")))
     }
 }
 
@@ -149,14 +149,14 @@ fn find(directory: &Path) -> Result<PathBuf, Error> {
                     quoted(first),
                     quoted(second)
                 );
-                return Err(Error::malformed(directory)(Fault::file(message)));
+                return Err(Error::malformed(directory)(FormatError::file(message)));
             }
         }
     }
     if names.iter().any(|name| name == CONFIG) {
         return Ok(directory.join(CONFIG));
     }
-    Err(Error::malformed(directory)(Fault::file(
+    Err(Error::malformed(directory)(FormatError::file(
         "no model in this directory; expected a .gguf, .safetensors, .apr or .onnx file or a config.json",
     )))
 }
@@ -186,7 +186,7 @@ fn open_gguf(file: File) -> Result<Model, Error> {
             tensor.file = index;
             if index > 0 && names.contains(&tensor.name) {
                 let message = format!("duplicate tensor {}, also in an earlier part", quoted(&tensor.name));
-                return Err(Error::malformed(&file.path)(Fault::file(message)));
+                return Err(Error::malformed(&file.path)(FormatError::file(message)));
             }
             tensors.push(tensor);
         }
@@ -198,13 +198,13 @@ fn open_gguf(file: File) -> Result<Model, Error> {
         warnings.append(&mut header.warnings);
     }
     let Some((first, header)) = parts.first() else {
-        return Err(Error::malformed(Path::new(""))(Fault::file("a model without files")));
+        return Err(Error::malformed(Path::new(""))(FormatError::file("a model without files")));
     };
     let malformed = || Error::malformed(&first.path);
     let total = header.metadata.count("split.tensors.count").map_err(malformed())?;
     if let Some(total) = total.filter(|total| count.unwrap_or(0) > 1 && *total != tensors.len() as u64) {
         let message = format!("expected {total} tensors, found {} in all parts", tensors.len());
-        return Err(malformed()(Fault::field("split.tensors.count", message)));
+        return Err(malformed()(FormatError::field("split.tensors.count", message)));
     }
     let architecture = gguf_architecture(&header.metadata, &tensors).map_err(malformed())?;
     let summary = ["general.name", "general.size_label", "general.organization", "general.license"]
@@ -217,9 +217,9 @@ fn open_gguf(file: File) -> Result<Model, Error> {
 }
 
 /// Derives the architecture from the metadata and tensors of a GGUF file.
-pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Result<Architecture, Fault> {
-    if let Some((hyper, assumed)) = gguf_config::hyper(metadata, tensors)? {
-        let mut architecture = Architecture::of_family(hyper, tensors);
+pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Result<Architecture, FormatError> {
+    if let Some((model_dims, assumed)) = gguf_config::model_dims(metadata, tensors)? {
+        let mut architecture = Architecture::for_family(model_dims, tensors);
         architecture.warnings.extend(assumed);
         return Ok(architecture);
     }
@@ -227,7 +227,7 @@ pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Resul
         return multimodal::architecture(metadata, tensors);
     }
     let declared = gguf_config::declared_layers(metadata, tensors)?;
-    Ok(Architecture::of_tensors(metadata.text("general.architecture")?, tensors, declared.as_ref()))
+    Ok(Architecture::from_tensors(metadata.text("general.architecture")?, tensors, declared.as_ref()))
 }
 
 /// Reads the remaining parts of a split GGUF file, of which one has been read.
@@ -241,7 +241,7 @@ fn read_parts(file: File, header: gguf::Header, count: u64) -> Result<Vec<(File,
                 "cannot find the other {} parts; expected a file name that ends in -00001-of-{count:05}.gguf",
                 count - 1
             );
-            return Err(Error::malformed(&given)(Fault::field("split.count", message)));
+            return Err(Error::malformed(&given)(FormatError::field("split.count", message)));
         }
     };
     let mut read = Some((file, header));
@@ -263,7 +263,7 @@ fn read_parts(file: File, header: gguf::Header, count: u64) -> Result<Vec<(File,
                     Some(found) => format!("expected {expected}, found {found}"),
                     None => format!("missing; expected {expected}"),
                 };
-                return Err(Error::malformed(&path)(Fault::field(key, message)));
+                return Err(Error::malformed(&path)(FormatError::field(key, message)));
             }
         }
         parts.push((file, header));
@@ -319,7 +319,7 @@ fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String
             tensor.file = files.len();
             if shard_of.insert(tensor.name.clone(), shard).is_some() {
                 let message = format!("duplicate tensor {}, also in an earlier shard", quoted(&tensor.name));
-                return Err(Error::malformed(shard)(Fault::file(message)));
+                return Err(Error::malformed(shard)(FormatError::file(message)));
             }
             tensors.push(tensor);
         }
@@ -330,7 +330,7 @@ fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String
             let found = shard_of.remove(tensor.as_str());
             if found.and_then(Path::file_name) != Some(shard.as_ref()) {
                 let message = format!("tensor {} is missing from {}", quoted(tensor), quoted(shard));
-                return Err(Error::malformed(path)(Fault::field("weight_map", message)));
+                return Err(Error::malformed(path)(FormatError::field("weight_map", message)));
             }
         }
         if !shard_of.is_empty() {
@@ -351,7 +351,7 @@ fn with_config(path: &Path, files: &[File], tensors: &mut [Tensor]) -> Result<Ar
     let warnings = packed::unpack(tensors, |tensor| super::data(files, tensor), map.as_ref());
     let mut architecture = match &map {
         Some(map) => configured(map, tensors).map_err(Error::malformed(&config))?,
-        None => Architecture::of_tensors(None, tensors, None),
+        None => Architecture::from_tensors(None, tensors, None),
     };
     architecture.warnings.extend(warnings);
     if map.is_none() {
@@ -363,15 +363,15 @@ fn with_config(path: &Path, files: &[File], tensors: &mut [Tensor]) -> Result<Ar
 }
 
 /// Derives the architecture from tensors and the fields of a `config.json`.
-fn configured(map: &Map<String, Value>, tensors: &[Tensor]) -> Result<Architecture, Fault> {
-    if let Some(hyper) = hf_config::hyper(map)? {
-        return Ok(Architecture::of_family(hyper, tensors));
+fn configured(map: &Map<String, Value>, tensors: &[Tensor]) -> Result<Architecture, FormatError> {
+    if let Some(model_dims) = hf_config::model_dims(map)? {
+        return Ok(Architecture::for_family(model_dims, tensors));
     }
     let declared = match hf_config::encoder_decoder(map)? {
         Some(declared) => Some(declared),
         None => hf_config::generic(map)?.as_ref().map(DeclaredLayers::from),
     };
-    Ok(Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, declared.as_ref()))
+    Ok(Architecture::from_tensors(map.get("model_type").and_then(Value::as_str), tensors, declared.as_ref()))
 }
 
 fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
@@ -379,26 +379,26 @@ fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
     let mut warnings = Vec::new();
     if hf_config::encoder_decoder(map).map_err(malformed())?.is_some() {
         let message = "encoder-decoder models cannot be read without weights; pass the directory with them";
-        return Err(malformed()(Fault::field("is_encoder_decoder", message)));
+        return Err(malformed()(FormatError::field("is_encoder_decoder", message)));
     }
-    let mut hyper = hf_config::hyper(map).map_err(malformed())?;
-    if hyper.is_none() {
-        hyper = hf_config::generic(map).map_err(malformed())?;
+    let mut model_dims = hf_config::model_dims(map).map_err(malformed())?;
+    if model_dims.is_none() {
+        model_dims = hf_config::generic(map).map_err(malformed())?;
         warnings.push(
             "unknown model family without weights: assuming that each layer has the matrices of a llama layer"
                 .to_owned(),
         );
     }
-    let hyper = hyper.ok_or_else(|| {
+    let model_dims = model_dims.ok_or_else(|| {
         let problem =
             map.get("model_type").map_or("missing".to_owned(), |found| format!("unknown value {found}"));
         let message = format!(
             "{problem}; without weights, expected the fields of a decoder or one of {}",
             hf_config::MODEL_TYPES.join(", ")
         );
-        malformed()(Fault::field("model_type", message))
+        malformed()(FormatError::field("model_type", message))
     })?;
-    let architecture = Architecture::of_family(hyper, &[]);
+    let architecture = Architecture::for_family(model_dims, &[]);
     Ok(model(Format::Config, architecture, warnings))
 }
 
@@ -408,10 +408,10 @@ fn open_onnx(file: File) -> Result<Model, Error> {
     let read = onnx::read(bytes).map_err(Error::malformed(&file.path))?;
     let architecture = Architecture {
         name: "graph".to_owned(),
-        basis: Basis::Stated,
-        hyper: None,
+        basis: Basis::Declared,
+        model_dims: None,
         context_length: None,
-        makes_tokens: false,
+        generates_tokens: false,
         operations: Vec::new(),
         warnings: Vec::new(),
     };
@@ -438,7 +438,7 @@ fn open_apr(file: File) -> Result<Model, Error> {
 }
 
 /// Derives the architecture from the metadata and tensors of an APR file.
-pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, Fault> {
+pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, FormatError> {
     // Models other than transformers have no such fields.
     let is_transformer =
         ["hidden_size", "num_hidden_layers"].iter().all(|key| header.metadata.contains_key(*key));
@@ -446,7 +446,7 @@ pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, Fault> {
         return configured(&header.metadata, &header.tensors);
     }
     let name = header.metadata.get("model_type").and_then(Value::as_str);
-    Ok(Architecture::of_tensors(name, &header.tensors, None))
+    Ok(Architecture::from_tensors(name, &header.tensors, None))
 }
 
 /// Creates a model without files, tensors and summary.

@@ -17,7 +17,7 @@ pub struct Operation {
     /// Tokens for which it is executed.
     pub runs: Runs,
     /// Number of tokens that an indexer selects for sparse attention, although the work covers the whole context.
-    pub chosen: Option<u64>,
+    pub selected_tokens: Option<u64>,
     /// Number of parameters, including biases; 0 if they belong to another operation.
     pub parameters: u64,
     /// Indexes of the tensors it reads. A tied head lists those of the embedding.
@@ -42,12 +42,12 @@ pub enum Runs {
 
 impl Runs {
     /// Returns true if it is executed in decode.
-    pub fn for_a_step(self) -> bool {
+    pub fn in_decode(self) -> bool {
         matches!(self, Runs::Token | Runs::Step)
     }
 
     /// Returns true if it is executed in prefill.
-    pub fn for_a_prompt(self) -> bool {
+    pub fn in_prefill(self) -> bool {
         matches!(self, Runs::Token | Runs::Prompt | Runs::Input { .. })
     }
 }
@@ -123,7 +123,7 @@ impl Operation {
             role,
             work,
             runs: Runs::Token,
-            chosen: None,
+            selected_tokens: None,
             parameters,
             tensors: Vec::new(),
         }

@@ -107,7 +107,7 @@ pub fn unpack<'a>(
     let mut unknown = Vec::new();
     for (index, companions, packing) in found {
         for companion in companions {
-            tensors[companion].beside = Some(index);
+            tensors[companion].companion_of = Some(index);
         }
         match packing {
             Packing::None => {}

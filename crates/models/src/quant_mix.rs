@@ -13,7 +13,7 @@ use Dtype::{
 
 /// Quantization mix: a type for each kind of tensor.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mix {
+pub struct QuantMix {
     /// Name in lower case: `q4_k_m`.
     pub name: &'static str,
     /// Matrices without a rule.
@@ -64,8 +64,8 @@ use Leading::{Fraction, Layers};
 use Rule::{All, First, Inner, Spread};
 
 /// A mix in which only the output head has another type.
-const fn uniform(name: &'static str, base: Dtype) -> Mix {
-    Mix {
+const fn uniform(name: &'static str, base: Dtype) -> QuantMix {
+    QuantMix {
         name,
         base,
         head: Q6K,
@@ -83,8 +83,8 @@ const fn uniform(name: &'static str, base: Dtype) -> Mix {
 }
 
 /// A mix of two bits or fewer, with sensitive matrices in another type.
-const fn tiny(name: &'static str, base: Dtype, sensitive: Dtype, output: Dtype) -> Mix {
-    Mix {
+const fn tiny(name: &'static str, base: Dtype, sensitive: Dtype, output: Dtype) -> QuantMix {
+    QuantMix {
         head: Q5K,
         embedding: sensitive,
         key_with_8_experts: Q4K,
@@ -98,12 +98,12 @@ const fn tiny(name: &'static str, base: Dtype, sensitive: Dtype, output: Dtype) 
 }
 
 /// All mixes, except types that such files use throughout, such as `q8_0` and `q6_k`.
-const MIXES: &[Mix] = &[
+const MIXES: &[QuantMix] = &[
     uniform("q4_0", Q4_0),
     uniform("q4_1", Q4_1),
     uniform("q5_0", Q5_0),
     uniform("q5_1", Q5_1),
-    Mix {
+    QuantMix {
         value: All(Q3K),
         shared_value: Some(Q4K),
         down: All(Q3K),
@@ -111,32 +111,32 @@ const MIXES: &[Mix] = &[
         output_with_8_experts: Q5K,
         ..uniform("q2_k", Q2K)
     },
-    Mix { shared_value: Some(Q4K), down: First(Fraction(8), Q4K, Q2K), ..uniform("q2_k_s", Q2K) },
-    Mix { output_with_8_experts: Q5K, ..uniform("q3_k_s", Q3K) },
-    Mix {
+    QuantMix { shared_value: Some(Q4K), down: First(Fraction(8), Q4K, Q2K), ..uniform("q2_k_s", Q2K) },
+    QuantMix { output_with_8_experts: Q5K, ..uniform("q3_k_s", Q3K) },
+    QuantMix {
         value: First(Layers(2), Q5K, Q4K),
         down: First(Fraction(16), Q5K, Q4K),
         output: Q4K,
         output_with_8_experts: Q5K,
         ..uniform("q3_k_m", Q3K)
     },
-    Mix { value: All(Q5K), down: All(Q5K), output: Q5K, ..uniform("q3_k_l", Q3K) },
-    Mix {
+    QuantMix { value: All(Q5K), down: All(Q5K), output: Q5K, ..uniform("q3_k_l", Q3K) },
+    QuantMix {
         value: First(Layers(4), Q5K, Q4K),
         down: First(Fraction(8), Q5K, Q4K),
         output_with_8_experts: Q5K,
         ..uniform("q4_k_s", Q4K)
     },
-    Mix { value: Spread(Q6K), down: Spread(Q6K), output_with_8_experts: Q5K, ..uniform("q4_k_m", Q4K) },
+    QuantMix { value: Spread(Q6K), down: Spread(Q6K), output_with_8_experts: Q5K, ..uniform("q4_k_m", Q4K) },
     uniform("q5_k_s", Q5K),
-    Mix { value: Spread(Q6K), down: Spread(Q6K), ..uniform("q5_k_m", Q5K) },
+    QuantMix { value: Spread(Q6K), down: Spread(Q6K), ..uniform("q5_k_m", Q5K) },
     tiny("iq1_s", Iq1S, Q2K, Iq2Xxs),
     tiny("iq1_m", Iq1M, Q2K, Iq2Xxs),
     tiny("iq2_xxs", Iq2Xxs, Q2K, Iq2Xxs),
     tiny("iq2_xs", Iq2Xs, Q2K, Iq2Xs),
     tiny("iq2_s", Iq2Xs, Iq3S, Iq3S),
     tiny("iq2_m", Iq2S, Iq3S, Iq3S),
-    Mix {
+    QuantMix {
         head: Q5K,
         embedding: Iq3S,
         query: Iq2S,
@@ -145,36 +145,36 @@ const MIXES: &[Mix] = &[
         output_with_8_experts: Q5K,
         ..uniform("iq3_xxs", Iq3Xxs)
     },
-    Mix {
+    QuantMix {
         query: Iq3Xxs,
         shared_value: Some(Q4K),
         up: Inner(Iq3Xxs),
         output_with_8_experts: Q5K,
         ..uniform("iq3_xs", Iq3S)
     },
-    Mix { shared_value: Some(Q4K), output_with_8_experts: Q5K, ..uniform("iq3_s", Iq3S) },
-    Mix {
+    QuantMix { shared_value: Some(Q4K), output_with_8_experts: Q5K, ..uniform("iq3_s", Iq3S) },
+    QuantMix {
         value: All(Q4K),
         down: First(Fraction(8), Q4K, Iq3S),
         output: Q4K,
         output_with_8_experts: Q5K,
         ..uniform("iq3_m", Iq3S)
     },
-    Mix {
+    QuantMix {
         shared_value: Some(Q5K),
         down: First(Fraction(8), Q5K, Iq4Nl),
         output_with_8_experts: Q5K,
         ..uniform("iq4_nl", Iq4Nl)
     },
-    Mix {
+    QuantMix {
         shared_value: Some(Q5K),
         down: First(Fraction(8), Q5K, Iq4Xs),
         output_with_8_experts: Q5K,
         ..uniform("iq4_xs", Iq4Xs)
     },
-    Mix { embedding: Q4K, ..uniform("tq1_0", Tq1_0) },
-    Mix { embedding: Q4K, ..uniform("tq2_0", Tq2_0) },
-    Mix { head: Q8_0, experts: Some(Mxfp4), ..uniform("mxfp4_moe", Q8_0) },
+    QuantMix { embedding: Q4K, ..uniform("tq1_0", Tq1_0) },
+    QuantMix { embedding: Q4K, ..uniform("tq2_0", Tq2_0) },
+    QuantMix { head: Q8_0, experts: Some(Mxfp4), ..uniform("mxfp4_moe", Q8_0) },
 ];
 
 /// Name parts of small matrices that are not quantized.
@@ -253,14 +253,14 @@ fn place(tensor: &Tensor) -> Option<(Option<u64>, Role)> {
     Some((place.layer, if half { Role::Other } else { place.role }))
 }
 
-impl Mix {
+impl QuantMix {
     /// Lists the names of mixes that are not also names of a [`Dtype`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         MIXES.iter().map(|mix| mix.name).filter(|name| Dtype::from_name(name).is_none())
     }
 
     /// Looks up a mix by name, ignoring case.
-    pub fn by_name(name: &str) -> Option<&'static Mix> {
+    pub fn by_name(name: &str) -> Option<&'static QuantMix> {
         MIXES.iter().find(|mix| mix.name.eq_ignore_ascii_case(name))
     }
 
@@ -277,7 +277,7 @@ impl Mix {
 
     /// Returns the storage of each operation, for models without tensors: matrices in the types of the mix, other parameters in
     /// F32. A tied head shares the weights of the embedding.
-    pub fn of_operations(&self, operations: &[Operation]) -> Vec<OperationStorage> {
+    pub fn storage_of(&self, operations: &[Operation]) -> Vec<OperationStorage> {
         let head = operations.iter().find(|one| one.role == Role::Head);
         let tied = head.is_none_or(|head| head.parameters == 0);
         let properties =
@@ -380,12 +380,12 @@ impl Rule {
 
 impl Model {
     /// Converts tensor types and sizes to those of a file in this mix. The result has no data to read.
-    pub fn mixed(mut self, mix: &Mix) -> Model {
+    pub fn requantized(mut self, mix: &QuantMix) -> Model {
         let places: Vec<_> = self.tensors.iter().filter_map(place).collect();
         let tied = !places.iter().any(|(_, role)| *role == Role::Head);
         let properties = Properties::new(tied, places.into_iter(), &self.architecture.operations);
         for tensor in &mut self.tensors {
-            if tensor.beside.is_some() {
+            if tensor.companion_of.is_some() {
                 tensor.bytes = Some(0);
                 continue;
             }

@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use super::dimensions::Hyper;
-use super::error::Fault;
+use super::dimensions::ModelDims;
+use super::error::FormatError;
 use super::hf_config;
 use roofline_formulas::models::models::{Embeddings, Model};
 
-pub use roofline_formulas::models::models::{ALL as KNOWN, Model as Known, by_name};
+pub use roofline_formulas::models::models::{ALL as KNOWN_MODELS, Model as KnownModel, by_name};
 
-impl Hyper {
+impl ModelDims {
     /// Returns the dimensions of a known model.
-    pub fn of_known(known: &Known) -> Result<Hyper, Fault> {
-        Hyper::of_fields(known.model_type.name(), known.embeddings == Embeddings::Tied, fields(known))
+    pub fn from_known(known: &KnownModel) -> Result<ModelDims, FormatError> {
+        ModelDims::from_fields(known.model_type.name(), known.embeddings == Embeddings::Tied, fields(known))
     }
 
     /// Returns the dimensions that named columns of the table describe.
@@ -20,11 +20,11 @@ impl Hyper {
     /// # Errors
     ///
     /// Fails if `model_type` is unknown or the numbers are inconsistent.
-    pub fn of_fields<'a>(
+    pub fn from_fields<'a>(
         model_type: &str,
         tied: bool,
         numbers: impl IntoIterator<Item = (&'a str, f64)>,
-    ) -> Result<Hyper, Fault> {
+    ) -> Result<ModelDims, FormatError> {
         let mut map = Map::new();
         for (name, value) in numbers {
             // The domains of the table restrict every number to integers below 2^53.
@@ -38,8 +38,9 @@ impl Hyper {
         }
         map.insert("model_type".into(), model_type.into());
         map.insert("tie_word_embeddings".into(), tied.into());
-        let hyper = hf_config::hyper(&map)?;
-        hyper.ok_or_else(|| Fault::field("model_type", format!("unknown model family {model_type:?}")))
+        let model_dims = hf_config::model_dims(&map)?;
+        model_dims
+            .ok_or_else(|| FormatError::field("model_type", format!("unknown model family {model_type:?}")))
     }
 }
 
@@ -74,8 +75,8 @@ mod tests {
 
     #[test]
     fn known_models_have_their_published_number_of_parameters() {
-        for known in KNOWN {
-            let computed = Hyper::of_known(known).unwrap().parameters() as f64;
+        for known in KNOWN_MODELS {
+            let computed = ModelDims::from_known(known).unwrap().parameters() as f64;
             let error = (computed / known.published_params - 1.0).abs();
             assert!(error < 0.001, "{}: {computed} of {}", known.name, known.published_params);
         }

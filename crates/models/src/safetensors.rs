@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::cursor::Cursor;
 use super::dtype::Dtype;
-use super::error::{Fault, quoted};
+use super::error::{FormatError, quoted};
 use super::{Tensor, layout};
 
 /// Maximum header size of the format in bytes.
@@ -32,19 +32,19 @@ pub struct Header {
 }
 
 /// Parses the header at the start of `bytes`, which may be truncated after it.
-pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
+pub fn read(bytes: &[u8]) -> Result<Header, FormatError> {
     let mut cursor = Cursor::new(bytes);
     let length = cursor.u64("the header length")?;
     if length > MAX_HEADER_BYTES {
-        return Err(Fault::byte(
+        return Err(FormatError::byte(
             0,
             format!("header length {length}; expected at most {MAX_HEADER_BYTES} bytes"),
         ));
     }
     let text = cursor.text(length, "the header")?;
     let data_start = 8 + length;
-    let raw: RawHeader =
-        serde_json::from_str(text).map_err(|error| Fault::byte(8, format!("invalid header: {error}")))?;
+    let raw: RawHeader = serde_json::from_str(text)
+        .map_err(|error| FormatError::byte(8, format!("invalid header: {error}")))?;
 
     let mut tensors = Vec::with_capacity(raw.tensors.len());
     for (name, info) in raw.tensors {
@@ -52,16 +52,16 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     }
     let layout = layout::check(&tensors, data_start, bytes.len() as u64, 1)?;
     if let Some(tensor) = layout.gap {
-        return Err(Fault::file(format!("unused bytes before tensor {tensor}; gaps are not allowed")));
+        return Err(FormatError::file(format!("unused bytes before tensor {tensor}; gaps are not allowed")));
     }
     if layout.end < bytes.len() as u64 {
-        return Err(Fault::byte(layout.end as usize, "unused bytes from here to the end of the file"));
+        return Err(FormatError::byte(layout.end as usize, "unused bytes from here to the end of the file"));
     }
     Ok(Header { tensors, metadata: raw.metadata, warnings: layout.warnings })
 }
 
-fn place(name: String, info: TensorInfo, data_start: u64) -> Result<Tensor, Fault> {
-    let fault = |message: String| Fault::byte(8, format!("tensor {}: {message}", quoted(&name)));
+fn place(name: String, info: TensorInfo, data_start: u64) -> Result<Tensor, FormatError> {
+    let fault = |message: String| FormatError::byte(8, format!("tensor {}: {message}", quoted(&name)));
     let TensorInfo { dtype, shape: dims, data_offsets: (start, end) } = info;
     let known = TYPES.split(", ").find(|known| *known == dtype).and_then(Dtype::from_name);
     let dtype =
@@ -77,16 +77,16 @@ fn place(name: String, info: TensorInfo, data_start: u64) -> Result<Tensor, Faul
         )));
     }
     let offset = data_start.checked_add(start).ok_or_else(|| fault("offset overflows".to_owned()))?;
-    Ok(Tensor { name, dtype, dims, offset, bytes: Some(bytes), file: 0, beside: None })
+    Ok(Tensor { name, dtype, dims, offset, bytes: Some(bytes), file: 0, companion_of: None })
 }
 
 /// Parses an index into pairs of tensor name and shard file name.
-pub fn read_index(text: &[u8]) -> Result<Vec<(String, String)>, Fault> {
+pub fn read_index(text: &[u8]) -> Result<Vec<(String, String)>, FormatError> {
     let map = super::hf_config::object(text)?;
     let weights = match map.get("weight_map") {
         Some(Value::Object(weights)) => weights,
-        Some(_) => return Err(Fault::field("weight_map", "expected an object")),
-        None => return Err(Fault::field("weight_map", "missing")),
+        Some(_) => return Err(FormatError::field("weight_map", "expected an object")),
+        None => return Err(FormatError::field("weight_map", "missing")),
     };
     weights
         .iter()
@@ -95,7 +95,7 @@ pub fn read_index(text: &[u8]) -> Result<Vec<(String, String)>, Fault> {
             Some(shard) if !shard.is_empty() && !shard.contains(['/', '\\']) && shard != ".." => {
                 Ok((tensor.clone(), shard.to_owned()))
             }
-            _ => Err(Fault::field(
+            _ => Err(FormatError::field(
                 "weight_map",
                 format!("{}: expected a file name, found {shard}", quoted(tensor)),
             )),

@@ -163,12 +163,12 @@ spelled!(Kind {
 
 impl Role {
     /// Returns true if a prefill executes it for a single token of the prompt.
-    pub fn meets_one_token(self) -> bool {
+    pub fn is_once_per_sequence(self) -> bool {
         matches!(self, Role::Head | Role::Pooler)
     }
 
     /// Returns true if it reads cached keys.
-    pub fn looks_back(self) -> bool {
+    pub fn reads_cache(self) -> bool {
         matches!(self, Role::Attention | Role::CrossAttention | Role::IndexerScores)
     }
 

@@ -538,11 +538,11 @@ mod tests {
     use super::*;
     use crate::predict::{Numbers, WeightPrecision, inputs, predict, with_bits};
     use roofline_formulas::hardware::devices::{H100_SXM, RASPBERRY_PI_5, RTX_4090, T4};
-    use roofline_models::{Hyper, by_name};
+    use roofline_models::{ModelDims, by_name};
 
     fn choice(at_least: f64, by: By) -> Choice {
-        let hyper = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
-        let inputs = Inputs { context: 8192.0, ..with_bits(inputs(&hyper).unwrap(), 8.5) };
+        let model_dims = ModelDims::from_known(by_name("llama_3_1_8b").unwrap()).unwrap();
+        let inputs = Inputs { context: 8192.0, ..with_bits(inputs(&model_dims).unwrap(), 8.5) };
         let subject = Subject {
             name: "llama_3_1_8b".into(),
             source: String::new(),
@@ -550,7 +550,7 @@ mod tests {
             active_parameters: 0.0,
             quant: "q8_0".into(),
             bits_per_weight: 8.5,
-            context_length: hyper.context_length,
+            context_length: model_dims.context_length,
         };
         let devices = [&T4, &H100_SXM, &RTX_4090, &RASPBERRY_PI_5];
         let targets: Vec<_> = devices
@@ -586,8 +586,8 @@ mod tests {
 
     #[test]
     fn the_largest_context_and_batch_are_tight() {
-        let hyper = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
-        let inputs = Inputs { context: 8192.0, ..with_bits(inputs(&hyper).unwrap(), 8.5) };
+        let model_dims = ModelDims::from_known(by_name("llama_3_1_8b").unwrap()).unwrap();
+        let inputs = Inputs { context: 8192.0, ..with_bits(inputs(&model_dims).unwrap(), 8.5) };
         let target = DeviceProfile::from_device(&T4, None).unwrap();
         let fits = |inputs: Inputs| {
             predict(inputs, &WeightPrecision::all(Numbers::Half), &target).unwrap().fits.unwrap()

@@ -5,11 +5,11 @@ use std::error::Error;
 use roofline::contracts::hardware::devices::{H100_SXM, RASPBERRY_PI_5};
 use roofline::contracts::quantization::formats::Q8_0;
 use roofline::contracts::transformer::Inputs;
-use roofline::model::{Hyper, by_name};
+use roofline::model::{ModelDims, by_name};
 use roofline::predict::{DeviceProfile, WeightPrecision, bits_per_weight, inputs, predict, with_bits};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let model = Hyper::of_known(by_name("llama_3_1_8b").ok_or("unknown model llama_3_1_8b")?)?;
+    let model = ModelDims::from_known(by_name("llama_3_1_8b").ok_or("unknown model llama_3_1_8b")?)?;
     for device in [&RASPBERRY_PI_5, &H100_SXM] {
         let target = DeviceProfile::from_device(device, None)?;
         // One sequence with 4096 tokens in the cache.

@@ -55,7 +55,7 @@ class Peaks:
         single = "single_" if threads == 1 else ""
         compute = float(machine[f"{single}f32_gflops"])
         # Without 16-bit instructions, torch computes in float32.
-        halves = set(machine.data.get("beyond", [])) - {"avx-vnni", "avx512-vnni", "dotprod", "i8mm"}
+        halves = set(machine.data.get("unused_isa", [])) - {"avx-vnni", "avx512-vnni", "dotprod", "i8mm"}
         others = {} if halves else {"float16": compute, "bfloat16": compute}
         own = {"float64": "f64_gflops", "float16": "f16_gflops", "bfloat16": "bf16_gflops"}
         found = {figure.name: float(figure.quantity) for figure in machine.figures}

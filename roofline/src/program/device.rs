@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::device::{self, Catalog, ResolvedDevice};
 use crate::isa::Isa;
-use crate::peaks::{Effort, Machine, Options};
+use crate::peaks::{Machine, Options, RunPolicy};
 use crate::program::Failure;
 use crate::program::cli::{Files, Measuring, On};
 use crate::program::output::terminal::Progress;
@@ -77,6 +77,6 @@ pub fn options(args: &Measuring) -> Result<Options, Failure> {
         threads: args.threads,
         size: args.size,
         isa: args.isa.as_deref().map(Isa::from_name).transpose()?,
-        effort: Effort::default(),
+        effort: RunPolicy::default(),
     })
 }

@@ -11,7 +11,7 @@ use crate::program::cli::Expecting;
 use crate::program::{About, Failure, output};
 use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
 use crate::report::{Saved, Table};
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// Resolved options for expected speeds.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ fn file_name_part(name: &str) -> String {
 /// Reads a calibration.
 fn read(path: &Path) -> Result<Calibration, Failure> {
     let wrong = |why: String| Failure(format!("{}: {why}", path.display()));
-    let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
+    let text = storage::read(path).map_err(|error| wrong(error.to_string()))?;
     Calibration::from_json(&text).map_err(|why| wrong(format!("not a result of `roofline calibrate`: {why}")))
 }
 

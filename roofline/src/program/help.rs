@@ -8,7 +8,7 @@ use roofline_contracts::library;
 use crate::contracts::hardware::devices::ALL;
 use crate::contracts::quantization::formats;
 use crate::isa;
-use crate::model::{KNOWN, Mix};
+use crate::model::{KNOWN_MODELS, QuantMix};
 use crate::program::cli::Cli;
 use crate::record::Engine;
 use crate::word::Precision;
@@ -149,7 +149,7 @@ pub fn program() -> Command {
 pub fn completed() -> Command {
     let devices: Vec<&str> = std::iter::once("this").chain(ALL.iter().map(|device| device.name)).collect();
     let formats: Vec<&str> = formats::ALL.iter().map(|format| format.name).collect();
-    let stored: Vec<&str> = formats.iter().copied().chain(Mix::names()).collect();
+    let stored: Vec<&str> = formats.iter().copied().chain(QuantMix::names()).collect();
     let contracts: Vec<&str> =
         library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
     // Leaked once, shortly before the program exits.
@@ -162,7 +162,7 @@ pub fn completed() -> Command {
         ("precision", Precision::ALL.iter().map(|precision| precision.name()).collect()),
         ("isa", isa::NAMES.to_vec()),
         ("engine", engines),
-        ("model", KNOWN.iter().map(|model| model.name).collect()),
+        ("model", KNOWN_MODELS.iter().map(|model| model.name).collect()),
         ("contract", contracts.clone()),
         ("contracts", contracts),
     ];

@@ -9,7 +9,7 @@ use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::Inputs;
 use crate::device::ResolvedDevice;
-use crate::model::{Hyper, KNOWN, Mix, Model, Operation, by_name};
+use crate::model::{KNOWN_MODELS, Model, ModelDims, Operation, QuantMix, by_name};
 use crate::predict::{
     self, DeviceProfile, MAX_PREDICTIONS, Numbers, Precision, Subject, SweptInput, WeightPrecision,
 };
@@ -100,10 +100,11 @@ pub fn subject(
         (Some(name), None) => {
             let known = by_name(&normal(name));
             if let Some(known) = known {
-                let hyper = Hyper::of_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
+                let model_dims =
+                    ModelDims::from_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
                 let source = format!("{}, as of {}", known.source, known.as_of);
-                let subject = named(known.name.into(), source, hyper.context_length);
-                return in_format(subject, predict::inputs(&hyper)?, Some(&hyper.operations()));
+                let subject = named(known.name.into(), source, model_dims.context_length);
+                return in_format(subject, predict::inputs(&model_dims)?, Some(&model_dims.operations()));
             }
             let path = Path::new(name);
             if !path.exists() {
@@ -114,7 +115,7 @@ pub fn subject(
             let mut subject = named(name.to_owned(), name.to_owned(), model.architecture.context_length);
             // --quant replaces the formats of the tensors in the file.
             let model = match &quant {
-                Some(Quantization::Mix(mix)) => model.mixed(mix),
+                Some(Quantization::Mix(mix)) => model.requantized(mix),
                 _ => model,
             };
             let (inputs, stored) = profile::inputs(&model, None)?;
@@ -132,7 +133,7 @@ pub fn subject(
 
 /// Returns the error for a name that is neither a known model nor a file.
 pub fn unknown_model(name: &str) -> Failure {
-    unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
+    unknown_name(name, "model, nor file", "roofline models", KNOWN_MODELS.iter().map(|model| model.name))
 }
 
 /// Counts the layers of the operations.
@@ -144,7 +145,7 @@ pub fn layers(operations: &[Operation]) -> f64 {
 /// A quantization format, or a quantization mix of llama.cpp.
 enum Quantization {
     Format(&'static formats::Format),
-    Mix(&'static Mix),
+    Mix(&'static QuantMix),
 }
 
 impl Quantization {
@@ -168,11 +169,12 @@ fn quantization(name: &str, flag: &str) -> Result<Quantization, Failure> {
         "int8" => "i8",
         other => other,
     };
-    if let Some(mix) = Mix::by_name(meant) {
+    if let Some(mix) = QuantMix::by_name(meant) {
         return Ok(Quantization::Mix(mix));
     }
     formats::by_name(meant).map(Quantization::Format).ok_or_else(|| {
-        let known: Vec<&str> = formats::ALL.iter().map(|format| format.name).chain(Mix::names()).collect();
+        let known: Vec<&str> =
+            formats::ALL.iter().map(|format| format.name).chain(QuantMix::names()).collect();
         let near = suggest::closest(&wanted, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         Failure(format!("{flag} {name}: unknown format; {near}expected one of {}", known.join(", ")))

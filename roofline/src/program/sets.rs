@@ -8,7 +8,7 @@ use roofline_contracts::condition::Value;
 use crate::contracts::transformer::Inputs;
 use crate::contracts::{collective, cost, offload, parallel, serving, speculation, transformer};
 use crate::device::{self, Catalog, ResolvedDevice};
-use crate::model::{Hyper, Model, by_name};
+use crate::model::{Model, ModelDims, by_name};
 use crate::parallel::{
     Alternative, DeviceSet, DraftModel, Group, Layout, LayoutConstraints, MAX_DEVICES, Offload, Plan, Row,
     ServingPerformance, Users, Work, offload as offloaded, reach, serve,
@@ -134,17 +134,17 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
 
 /// Returns the hidden size and the number of heads; zero if unknown, which costs no time and limits no layout.
 fn dimensions(args: &cli::Work, name: Option<&str>) -> Result<(f64, u64), Failure> {
-    let of = |hyper: &Hyper| {
-        let heads = hyper.layers.iter().filter_map(|layer| Some(layer.attention?.heads)).max();
-        (hyper.hidden as f64, heads.unwrap_or(0))
+    let of = |model_dims: &ModelDims| {
+        let heads = model_dims.layers.iter().filter_map(|layer| Some(layer.attention?.heads)).max();
+        (model_dims.hidden as f64, heads.unwrap_or(0))
     };
     let Some(name) = name else { return Ok((0.0, 0)) };
     if let Some(known) = by_name(&normal(name)) {
-        return Ok(of(&Hyper::of_known(known)?));
+        return Ok(of(&ModelDims::from_known(known)?));
     }
     let path = Path::new(name);
     let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
-    Ok(model.architecture.hyper.as_ref().map_or((0.0, 0), of))
+    Ok(model.architecture.model_dims.as_ref().map_or((0.0, 0), of))
 }
 
 impl Question {

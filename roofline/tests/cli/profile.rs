@@ -6,7 +6,7 @@ use std::process::Output;
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::contracts::transformer::Inputs;
 use roofline::model::Dtype::{self, F16, F32, Q8_0};
-use roofline::model::{Architecture, Format, Hyper, KNOWN, Model};
+use roofline::model::{Architecture, Format, KNOWN_MODELS, Model, ModelDims};
 use roofline::predict::{DeviceProfile, Numbers, WeightPrecision, inputs, predict};
 use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
 use roofline::report::{Report, Saved, TextValue};
@@ -63,14 +63,14 @@ fn costs_of_a_small_llama_match_hand_computed_values() {
 #[test]
 fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
     let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
-    for known in KNOWN {
-        let hyper = Hyper::of_known(known).unwrap();
-        let inputs = inputs(&hyper).unwrap();
+    for known in KNOWN_MODELS {
+        let model_dims = ModelDims::from_known(known).unwrap();
+        let inputs = inputs(&model_dims).unwrap();
         let model = Model {
             format: Format::Config,
             files: Vec::new(),
             tensors: Vec::new(),
-            architecture: Architecture::of_family(hyper, &[]),
+            architecture: Architecture::for_family(model_dims, &[]),
             graph: None,
             summary: Vec::new(),
             warnings: Vec::new(),
@@ -89,8 +89,8 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
             let found = on_h100(&model, &workload, None);
             assert_eq!(found.undefined().count(), 0, "{}", known.name);
             let parameters: f64 = found.entries.iter().map(|entry| entry.parameters).sum();
-            let hyper = model.architecture.hyper.as_ref().unwrap();
-            assert_eq!(parameters, hyper.parameters() as f64, "{}", known.name);
+            let model_dims = model.architecture.model_dims.as_ref().unwrap();
+            assert_eq!(parameters, model_dims.parameters() as f64, "{}", known.name);
             let (decode, prefill) = (found.decode.unwrap(), found.prefill.unwrap());
             let pairs = [
                 ("decode_flops", decode.flops, outputs.decode_flops),

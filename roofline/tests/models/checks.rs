@@ -25,7 +25,7 @@ pub fn safetensors(data: &[u8]) {
         data.get(start..start.checked_add(usize::try_from(tensor.bytes?).ok()?)?)
     };
     readers::unpack(&mut header.tensors, stored, None);
-    operations(&Architecture::of_tensors(None, &header.tensors, None), &header.tensors);
+    operations(&Architecture::from_tensors(None, &header.tensors, None), &header.tensors);
 }
 
 /// Checks an APR file after fixing its checksum, since the rest would not be tested otherwise.
@@ -46,7 +46,7 @@ pub fn apr(data: &[u8]) {
 pub fn onnx(data: &[u8]) {
     let Ok(read) = readers::onnx(data) else { return };
     assert!(read.tensors.len() * 2 <= data.len(), "more tensors than the input has room for");
-    for given in [Vec::new(), vec![onnx::Given { name: None, dims: vec![1, 3, 224, 224] }]] {
+    for given in [Vec::new(), vec![onnx::InputShape { name: None, dims: vec![1, 3, 224, 224] }]] {
         let Ok(inferred) = read.graph.infer(&given, 1) else { continue };
         assert!(inferred.steps.len() * 2 <= data.len(), "more nodes than the input has room for");
         for step in &inferred.steps {
@@ -57,10 +57,10 @@ pub fn onnx(data: &[u8]) {
 
 /// Checks a `config.json` or the index of SafeTensors shards.
 pub fn config(data: &[u8]) {
-    if let Ok(Some(hyper)) = readers::config(data) {
-        let parameters = hyper.parameters();
+    if let Ok(Some(model_dims)) = readers::config(data) {
+        let parameters = model_dims.parameters();
         assert!(parameters <= 1 << 53);
-        operations(&Architecture::of_family(hyper, &[]), &[]);
+        operations(&Architecture::for_family(model_dims, &[]), &[]);
     }
     if let Ok(shards) = readers::read_index(data) {
         assert!(shards.len() <= data.len());

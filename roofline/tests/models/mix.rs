@@ -1,6 +1,6 @@
 //! Quantization mixes compared with published file sizes.
 
-use roofline::model::{Dtype, Mix, Model};
+use roofline::model::{Dtype, Model, QuantMix};
 use roofline::predict::{Numbers, inputs_for_mix};
 use roofline::profile;
 
@@ -73,7 +73,7 @@ fn open(index: usize, [layers, hidden, heads, kv_heads, inner, vocab]: Dimension
 #[test]
 fn mixes_have_their_published_sizes() {
     for (index, (dimensions, tied, name, published)) in PUBLISHED.iter().enumerate() {
-        let model = open(index, *dimensions, *tied).mixed(Mix::by_name(name).unwrap());
+        let model = open(index, *dimensions, *tied).requantized(QuantMix::by_name(name).unwrap());
         let bytes = model.bytes().unwrap() as f64;
         assert!(
             (bytes / published - 1.0).abs() < 0.005,
@@ -111,7 +111,7 @@ const LLAMA_3_1_8B: &[(&str, f64)] = &[
 #[test]
 fn mixes_have_the_bits_per_weight_of_llama_cpp() {
     for (name, published) in LLAMA_3_1_8B {
-        let model = open(200, LLAMA_3_8B, false).mixed(Mix::by_name(name).unwrap());
+        let model = open(200, LLAMA_3_8B, false).requantized(QuantMix::by_name(name).unwrap());
         let bits = 8.0 * model.bytes().unwrap() as f64 / model.parameters() as f64;
         assert!((bits - published).abs() < 1e-4, "{name}: {bits}, not {published}");
     }
@@ -165,7 +165,7 @@ fn mixes_of_eight_experts_have_their_published_sizes() {
     gguf = gguf.tensor("output.weight", &[vocab, hidden], Dtype::F16);
     let path = files("mix-experts", &[("m.gguf", &gguf.header())]).join("m.gguf");
     for (name, published) in MIXTRAL_8X22B {
-        let model = Model::open_headers(&path).unwrap().mixed(Mix::by_name(name).unwrap());
+        let model = Model::open_headers(&path).unwrap().requantized(QuantMix::by_name(name).unwrap());
         let gigabytes = model.bytes().unwrap() as f64 / 1e9;
         assert!((gigabytes / published - 1.0).abs() < 5e-4, "{name}: {gigabytes}, not {published}");
     }
@@ -173,7 +173,7 @@ fn mixes_of_eight_experts_have_their_published_sizes() {
 
 #[test]
 fn mixes_differ_by_layer_and_have_a_six_bit_head() {
-    let model = open(99, LLAMA_3_8B, false).mixed(Mix::by_name("q4_k_m").unwrap());
+    let model = open(99, LLAMA_3_8B, false).requantized(QuantMix::by_name("q4_k_m").unwrap());
     let dtype = |name: &str| model.tensors.iter().find(|tensor| tensor.name == name).unwrap().dtype;
     assert_eq!(dtype("output.weight"), Dtype::Q6K);
     assert_eq!(dtype("token_embd.weight"), Dtype::Q4K);
@@ -183,15 +183,15 @@ fn mixes_differ_by_layer_and_have_a_six_bit_head() {
         (0..32).filter(|layer| dtype(&format!("blk.{layer}.ffn_down.weight")) == Dtype::Q6K).collect();
     assert_eq!(more, [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]);
     assert_eq!(dtype("blk.4.attn_v.weight"), Dtype::Q4K);
-    assert_eq!(Mix::by_name("q4_k"), None, "a type is not a mix");
-    assert_eq!(Mix::by_name("q8_0"), None, "a uniform type is not a mix");
+    assert_eq!(QuantMix::by_name("q4_k"), None, "a type is not a mix");
+    assert_eq!(QuantMix::by_name("q8_0"), None, "a uniform type is not a mix");
 }
 
 #[test]
 fn predictions_of_mixes_match_files_in_the_mix() {
     for (index, (dimensions, tied, name, _)) in PUBLISHED.iter().enumerate() {
-        let mix = Mix::by_name(name).unwrap();
-        let model = open(100 + index, *dimensions, *tied).mixed(mix);
+        let mix = QuantMix::by_name(name).unwrap();
+        let model = open(100 + index, *dimensions, *tied).requantized(mix);
         let (file, stored) = profile::inputs(&model, None).unwrap();
         let (predicted, kinds) = inputs_for_mix(mix, &model.architecture.operations).unwrap();
         for (name, found, expected) in [

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use roofline::contracts::hardware::devices::H100_SXM;
-use roofline::model::onnx::{Given, Task};
+use roofline::model::onnx::{InputShape, Task};
 use roofline::model::readers::onnx as read;
 use roofline::model::{Dtype, Format, Model, Role};
 use roofline::predict::DeviceProfile;
@@ -66,8 +66,8 @@ impl Case {
             assert_eq!(&model.summary.iter().cloned().collect::<BTreeMap<_, _>>(), summary);
         }
         let given =
-            |(name, dims): (&String, &Vec<u64>)| Given { name: Some(name.clone()), dims: dims.clone() };
-        let given: Vec<Given> = self.given.iter().map(given).collect();
+            |(name, dims): (&String, &Vec<u64>)| InputShape { name: Some(name.clone()), dims: dims.clone() };
+        let given: Vec<InputShape> = self.given.iter().map(given).collect();
         let inferred =
             match (model.graph.as_ref().unwrap().infer(&given, self.batch.unwrap_or(1)), &self.error) {
                 (Ok(inferred), None) => inferred,

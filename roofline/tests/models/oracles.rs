@@ -89,7 +89,7 @@ fn split_models_match_the_python_package() {
     let whole = Model::open_headers(fixture("llama.gguf")).unwrap();
     assert_eq!(model.architecture.operations, whole.architecture.operations);
     assert_eq!(whole.architecture.basis, Basis::Family);
-    assert_eq!(whole.parameters(), whole.architecture.hyper.as_ref().unwrap().parameters());
+    assert_eq!(whole.parameters(), whole.architecture.model_dims.as_ref().unwrap().parameters());
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn apr_files_of_a_known_family_have_its_operations() {
     // 2 x 10 x 16 embedding and head, 3 x 16 norms, 16 x (16 + 8 + 8 + 16) attention, 3 x 16 x 24 feed-forward, f16.
     let parameters = 320 + 48 + 768 + 1152;
     assert_eq!((model.parameters(), model.bytes()), (parameters, Some(2 * parameters)));
-    assert_eq!(model.architecture.hyper.as_ref().unwrap().parameters(), parameters);
+    assert_eq!(model.architecture.model_dims.as_ref().unwrap().parameters(), parameters);
 }

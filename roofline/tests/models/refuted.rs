@@ -5,7 +5,7 @@ use roofline::contracts::hardware::devices::{self, Device};
 use roofline::contracts::quantization::formats::{F8_E4M3, Format, NF4, NVFP4, Q4_0, Q8_0};
 use roofline::contracts::transformer::{Inputs, Outputs};
 use roofline::model::Dtype::{self, Bf16, F32, Mxfp4, Q6K, Q8_0 as Q8};
-use roofline::model::{Hyper, Model, by_name};
+use roofline::model::{Model, ModelDims, by_name};
 use roofline::predict::{
     DeviceProfile, Numbers, WeightPrecision, bits_per_weight, dense, inputs, predict, with_bits,
 };
@@ -40,8 +40,8 @@ struct Row {
 }
 
 fn model(name: &str, format: &Format) -> Inputs {
-    let hyper = Hyper::of_known(by_name(name).unwrap()).unwrap();
-    with_bits(inputs(&hyper).unwrap(), bits_per_weight(format).unwrap())
+    let model_dims = ModelDims::from_known(by_name(name).unwrap()).unwrap();
+    with_bits(inputs(&model_dims).unwrap(), bits_per_weight(format).unwrap())
 }
 
 fn on(device: &Device, inputs: Inputs, stored: &WeightPrecision) -> Outputs {

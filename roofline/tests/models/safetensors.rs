@@ -1,7 +1,7 @@
 //! SafeTensors: all types, hostile headers, truncated files, shards; compared with the reference crate.
 
 use roofline::model::readers::{read_index, safetensors as read};
-use roofline::model::{Dtype, Fault, Model};
+use roofline::model::{Dtype, FormatError, Model};
 use safetensors::SafeTensors;
 
 use roofline_test_support::scratch::files;
@@ -49,7 +49,7 @@ fn file(header: &str, data: usize) -> Vec<u8> {
 
 /// Returns the error for bytes that the reference crate rejects too.
 #[track_caller]
-fn rejection(bytes: &[u8]) -> Fault {
+fn rejection(bytes: &[u8]) -> FormatError {
     assert!(SafeTensors::deserialize(bytes).is_err(), "accepted by the reference");
     read(bytes).expect_err("expected a rejection")
 }

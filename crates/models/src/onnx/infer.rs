@@ -6,7 +6,7 @@ use super::node::{self, Step, Task};
 use super::{Declared, Dim, Graph, MAX_DIMS};
 use crate::dtype::Dtype;
 use crate::elements;
-use crate::error::{Fault, quoted};
+use crate::error::{FormatError, quoted};
 
 /// Value between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Value {
 
 /// Shape of a graph input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct InputShape {
     /// Name of the input; `None` for the only one.
     pub name: Option<String>,
     /// Dimensions, including the batch.
@@ -57,7 +57,7 @@ impl Graph {
     /// # Errors
     ///
     /// Fails if `given` contradicts the declared inputs, or leaves a dimension unknown.
-    pub fn infer(&self, given: &[Given], batch: u64) -> Result<Inferred, Fault> {
+    pub fn infer(&self, given: &[InputShape], batch: u64) -> Result<Inferred, FormatError> {
         let mut names = HashMap::new();
         let mut values: HashMap<&str, Value> = HashMap::new();
         for (name, weight) in &self.weights {
@@ -76,7 +76,7 @@ impl Graph {
                     Some(name) => format!("unknown input {}; expected one of {expected}", quoted(name)),
                     None => format!("missing input name; expected one of {expected}"),
                 };
-                return Err(Fault::field("--input", message));
+                return Err(FormatError::field("--input", message));
             }
         }
         for input in &self.inputs {
@@ -85,7 +85,10 @@ impl Graph {
             let dims = input.resolve(own.map(|one| one.dims.as_slice()), batch, &mut names)?;
             let value = Value { dims, dtype: input.dtype, numbers: None };
             if value.dims.len() > MAX_DIMS || value.elements().is_none() {
-                return Err(Fault::field("--input", format!("{}: shape too large", quoted(&input.name))));
+                return Err(FormatError::field(
+                    "--input",
+                    format!("{}: shape too large", quoted(&input.name)),
+                ));
             }
             values.insert(&input.name, value);
         }
@@ -131,8 +134,9 @@ impl Declared {
         given: Option<&[u64]>,
         batch: u64,
         names: &mut HashMap<String, u64>,
-    ) -> Result<Vec<u64>, Fault> {
-        let fault = |message: String| Fault::field("--input", format!("{}: {message}", quoted(&self.name)));
+    ) -> Result<Vec<u64>, FormatError> {
+        let fault =
+            |message: String| FormatError::field("--input", format!("{}: {message}", quoted(&self.name)));
         let Some(dims) = &self.dims else {
             let missing = || fault("unknown shape; pass --input NAME=1x3x224x224".to_owned());
             return given.map(<[u64]>::to_vec).ok_or_else(missing);

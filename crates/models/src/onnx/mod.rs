@@ -12,10 +12,10 @@ use prost::bytes::Bytes;
 
 use super::Tensor;
 use super::dtype::Dtype;
-use super::error::{Fault, quoted};
+use super::error::{FormatError, quoted};
 
 use attribute::Attributes;
-pub use infer::{Given, Inferred, Value};
+pub use infer::{Inferred, InputShape, Value};
 pub use node::{Geometry, Heads, Product, Step, Task};
 
 /// Maximum number of nodes.
@@ -177,18 +177,23 @@ pub(super) fn looks_like(bytes: &[u8]) -> bool {
 }
 
 /// Parses an ONNX file.
-pub fn read(bytes: Bytes) -> Result<Read, Fault> {
-    let model = ModelProto::decode(bytes).map_err(|error| Fault::file(format!("invalid model: {error}")))?;
-    let graph = model.graph.ok_or_else(|| Fault::file("missing graph"))?;
-    let graph = GraphProto::decode(graph).map_err(|error| Fault::file(format!("invalid graph: {error}")))?;
+pub fn read(bytes: Bytes) -> Result<Read, FormatError> {
+    let model =
+        ModelProto::decode(bytes).map_err(|error| FormatError::file(format!("invalid model: {error}")))?;
+    let graph = model.graph.ok_or_else(|| FormatError::file("missing graph"))?;
+    let graph =
+        GraphProto::decode(graph).map_err(|error| FormatError::file(format!("invalid graph: {error}")))?;
     if graph.node.len() > MAX_NODES {
-        return Err(Fault::file(format!("found {} nodes; expected at most {MAX_NODES}", graph.node.len())));
+        return Err(FormatError::file(format!(
+            "found {} nodes; expected at most {MAX_NODES}",
+            graph.node.len()
+        )));
     }
     let mut tensors = Vec::new();
     let mut weights = HashMap::new();
     for (index, bytes) in graph.initializer.into_iter().enumerate() {
         let proto = TensorProto::decode(bytes)
-            .map_err(|error| Fault::file(format!("initializer {index}: {error}")))?;
+            .map_err(|error| FormatError::file(format!("initializer {index}: {error}")))?;
         let value = weight(&proto)?;
         let tensor = Tensor {
             name: proto.name.clone(),
@@ -198,17 +203,17 @@ pub fn read(bytes: Bytes) -> Result<Read, Fault> {
             offset: u64::MAX,
             bytes: value.bytes(),
             file: 0,
-            beside: None,
+            companion_of: None,
         };
         if weights.insert(proto.name.clone(), Weight { index: tensors.len(), value }).is_some() {
-            return Err(Fault::file(format!("duplicate tensor {}", quoted(&proto.name))));
+            return Err(FormatError::file(format!("duplicate tensor {}", quoted(&proto.name))));
         }
         tensors.push(tensor);
     }
     let mut outputs: HashSet<String> = HashSet::new();
     let mut nodes = Vec::with_capacity(graph.node.len());
     for (index, bytes) in graph.node.into_iter().enumerate() {
-        let fault = |error: &dyn std::fmt::Display| Fault::file(format!("node {index}: {error}"));
+        let fault = |error: &dyn std::fmt::Display| FormatError::file(format!("node {index}: {error}"));
         let proto = NodeProto::decode(bytes).map_err(|error| fault(&error))?;
         for output in proto.output.iter().filter(|name| !name.is_empty()) {
             if !outputs.insert(output.clone()) {
@@ -227,10 +232,10 @@ pub fn read(bytes: Bytes) -> Result<Read, Fault> {
     let declared = |all: Vec<Bytes>| {
         let one = |bytes| {
             let proto = ValueInfoProto::decode(bytes)
-                .map_err(|error| Fault::file(format!("invalid value: {error}")))?;
+                .map_err(|error| FormatError::file(format!("invalid value: {error}")))?;
             Declared::from_proto(proto)
         };
-        all.into_iter().map(one).collect::<Result<Vec<Declared>, Fault>>()
+        all.into_iter().map(one).collect::<Result<Vec<Declared>, FormatError>>()
     };
     // Old files also list weights as inputs.
     let inputs =
@@ -242,8 +247,8 @@ pub fn read(bytes: Bytes) -> Result<Read, Fault> {
 }
 
 /// Converts an initializer to a value, with the contents of small integer tensors.
-fn weight(proto: &TensorProto) -> Result<Value, Fault> {
-    let fault = |message: String| Fault::file(format!("tensor {}: {message}", quoted(&proto.name)));
+fn weight(proto: &TensorProto) -> Result<Value, FormatError> {
+    let fault = |message: String| FormatError::file(format!("tensor {}: {message}", quoted(&proto.name)));
     if proto.dims.len() > MAX_DIMS {
         return Err(fault(format!("found {} dimensions; expected at most {MAX_DIMS}", proto.dims.len())));
     }
@@ -318,12 +323,12 @@ fn dtype(number: i32) -> Dtype {
 }
 
 impl Declared {
-    fn from_proto(proto: ValueInfoProto) -> Result<Declared, Fault> {
+    fn from_proto(proto: ValueInfoProto) -> Result<Declared, FormatError> {
         let tensor = proto.kind.and_then(|kind| kind.tensor).unwrap_or_default();
         let dim = |dim: DimProto| match dim.value {
             Some(value) => u64::try_from(value)
                 .map(Dim::Known)
-                .map_err(|_| Fault::file(format!("{}: negative dimension", quoted(&proto.name)))),
+                .map_err(|_| FormatError::file(format!("{}: negative dimension", quoted(&proto.name)))),
             None if dim.param.is_empty() => Ok(Dim::Unknown),
             None => Ok(Dim::Symbolic(dim.param)),
         };

@@ -10,12 +10,12 @@ use roofline_contracts::source::Source;
 use super::DeviceError;
 use super::figures::BLANK;
 use roofline_formulas::hardware::devices::Device;
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// Returns the path of the user's device file; `None` if the platform has no configuration directory.
 pub fn configuration() -> Option<PathBuf> {
     let base =
-        document::user_directory("APPDATA", "Library/Application Support", "XDG_CONFIG_HOME", ".config");
+        storage::user_directory("APPDATA", "Library/Application Support", "XDG_CONFIG_HOME", ".config");
     base.map(|base| base.join("devices.yaml"))
 }
 

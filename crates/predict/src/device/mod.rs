@@ -22,7 +22,7 @@ use std::path::Path;
 use crate::predict::{DeviceProfile, MissingPeak, Precision};
 use roofline_formulas::hardware::devices::{self, Device};
 use roofline_machine::Machine;
-use roofline_machine::document;
+use roofline_machine::storage;
 use roofline_render::report::{Report, Saved};
 
 pub use figures::{numbers_of, texts_of};
@@ -151,11 +151,11 @@ pub fn split(text: &str) -> Vec<String> {
 
 fn saved(path: &Path) -> Result<ResolvedDevice, DeviceError> {
     let error = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
-    let (schema, text) = document::read_result(path).map_err(error)?;
+    let (schema, text) = storage::read_result(path).map_err(error)?;
     if schema != Machine::SCHEMA {
-        return Err(error(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
+        return Err(error(storage::unsupported_schema(&schema, &[Machine::SCHEMA], "a device")));
     }
-    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(error)?);
+    let machine = Box::new(Machine::from_json(&text).and_then(Machine::require_all_types).map_err(error)?);
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(ResolvedDevice::Saved { name, machine })
 }

@@ -5,19 +5,19 @@ use crate::predict::{DeviceProfile, Numbers, WeightPrecision, inputs};
 use roofline_formulas::hardware::devices::{A100_SXM_80GB, Device, H100_SXM, TPU_V5E, by_name};
 use roofline_formulas::transformer::Inputs;
 use roofline_formulas::{collective, parallel, speculation};
-use roofline_models::{self as model, Hyper};
+use roofline_models::{self as model, ModelDims};
 
 fn set(count: u64, device: &Device) -> DeviceSet {
     DeviceSet::new(count, DeviceProfile::from_device(device, None).unwrap(), device.interconnect_bandwidth)
 }
 
 fn work(name: &str, inputs_of: impl Fn(Inputs) -> Inputs) -> Work {
-    let hyper = Hyper::of_known(model::by_name(name).unwrap()).unwrap();
+    let model_dims = ModelDims::from_known(model::by_name(name).unwrap()).unwrap();
     Work {
-        inputs: inputs_of(inputs(&hyper).unwrap()),
+        inputs: inputs_of(inputs(&model_dims).unwrap()),
         stored: WeightPrecision::all(Numbers::Half),
-        hidden: hyper.hidden as f64,
-        layers: hyper.layers.len() as f64,
+        hidden: model_dims.hidden as f64,
+        layers: model_dims.layers.len() as f64,
         heads: 0,
         start: 15.0,
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Counters, Own};
 use crate::csv::Mistake;
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// Maximum depth of directories; criterion nests group, function and parameter.
 const MAX_DEPTH: usize = 8;
@@ -92,7 +92,7 @@ fn kernel(new: &Path) -> Result<Own, Mistake> {
 
 fn read_json<T: for<'de> Deserialize<'de>>(path: PathBuf) -> Result<T, Mistake> {
     let error_in = |reason: String| file_error(format!("{}: {reason}", path.display()));
-    let text = document::read(&path).map_err(|error| error_in(error.to_string()))?;
+    let text = storage::read(&path).map_err(|error| error_in(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| error_in(error.to_string()))
 }
 

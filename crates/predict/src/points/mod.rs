@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::csv::{Csv, Mistake, Row};
 use roofline_formulas::{layer_roofline, operation};
-use roofline_machine::document;
+use roofline_machine::storage;
 use roofline_render::chart::Point;
 use roofline_render::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS, figure, percent};
 use roofline_render::report::{Better, Figure};
@@ -262,7 +262,7 @@ pub fn read(path: &Path) -> Result<Vec<Own>, String> {
     if path.is_dir() {
         return check(path, criterion::read(path));
     }
-    let text = document::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = storage::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     read_text(path, &text)
 }
 

@@ -4,10 +4,10 @@
 //!
 //! ```
 //! use roofline_formulas::hardware::devices::H100_SXM;
-//! use roofline_models::{Hyper, by_name};
+//! use roofline_models::{ModelDims, by_name};
 //! use roofline_predict::predict::{Numbers, WeightPrecision, DeviceProfile, inputs, predict};
 //!
-//! let model = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
+//! let model = ModelDims::from_known(by_name("llama_3_1_8b").unwrap()).unwrap();
 //! let target = DeviceProfile::from_device(&H100_SXM, None).unwrap();
 //! // One sequence with 8192 tokens in the KV cache; 16-bit weights and cache.
 //! let inputs = roofline_formulas::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
@@ -27,7 +27,7 @@ use roofline_formulas::operation;
 use roofline_formulas::quantization::{self, formats::Format};
 use roofline_formulas::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
 use roofline_machine::Machine;
-use roofline_models::{Attention, Head, Hyper, Mix, Operation, Role, Runs, Work};
+use roofline_models::{Attention, Head, ModelDims, Operation, QuantMix, Role, Runs, Work};
 use roofline_render::number::threads;
 use serde::{Deserialize, Serialize};
 
@@ -194,7 +194,7 @@ impl DeviceProfile {
                 cpu: machine.cpu.clone(),
                 memory_threads: roofs.read_gb_s.threads,
             },
-            doubts: machine.doubts(),
+            doubts: machine.roof_warnings(),
         })
     }
 
@@ -314,28 +314,31 @@ pub(crate) fn operation_totals(shape: operation::Inputs) -> Result<OperationTota
 /// Returns the contract's inputs for a model: one sequence of one token and 16-bit weights.
 ///
 /// The device figures are placeholders (1 GB/s and 1 GFLOP/s) that [`predict`] replaces.
-pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
-    inputs_with_totals(hyper, operation_totals)
+pub fn inputs(model_dims: &ModelDims) -> Result<Inputs, Unsupported> {
+    inputs_with_totals(model_dims, operation_totals)
 }
 
 /// Like [`inputs`], with the operation totals of another version of `operation-v1`.
 pub fn inputs_with_totals(
-    hyper: &Hyper,
+    model_dims: &ModelDims,
     totals: impl Fn(operation::Inputs) -> Result<OperationTotals, Unsupported>,
 ) -> Result<Inputs, Unsupported> {
-    if !hyper.makes_tokens() {
-        return Err(makes_no_tokens(&hyper.architecture));
+    if !model_dims.generates_tokens() {
+        return Err(makes_no_tokens(&model_dims.architecture));
     }
-    let operations = hyper.operations();
-    let tied = hyper.head == Head::Tied;
+    let operations = model_dims.operations();
+    let tied = model_dims.head == Head::Tied;
     let parts = operations.iter().map(|operation| Ok((operation, operation.inputs(tied), Numbers::Half)));
     Ok(sum_operations(parts, totals)?.0)
 }
 
 /// Returns the inputs and element types of a model stored in a quantization mix.
-pub fn inputs_for_mix(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, WeightPrecision), Unsupported> {
+pub fn inputs_for_mix(
+    mix: &QuantMix,
+    operations: &[Operation],
+) -> Result<(Inputs, WeightPrecision), Unsupported> {
     let tied = operations.iter().any(|one| one.role == Role::Head && one.parameters == 0);
-    let parts = operations.iter().zip(mix.of_operations(operations)).map(|(operation, written)| {
+    let parts = operations.iter().zip(mix.storage_of(operations)).map(|(operation, written)| {
         let mut shape = operation.inputs(tied);
         if written.parameters > 0 {
             let bits = stored_bits(written.bytes as f64, written.parameters as f64);
@@ -364,7 +367,7 @@ pub(crate) fn sum_operations<'a>(
         let (operation, shape, kind) = part?;
         let unsupported = match operation.work {
             Work::Unused => continue,
-            _ if operation.chosen.is_some() => {
+            _ if operation.selected_tokens.is_some() => {
                 return Err(Unsupported(
                     "sparse attention with an indexer is not supported; `roofline profile` reports bounds"
                         .into(),
@@ -569,7 +572,7 @@ mod tests {
     use roofline_models::by_name;
 
     fn model(name: &str) -> Inputs {
-        inputs(&Hyper::of_known(by_name(name).unwrap()).unwrap()).unwrap()
+        inputs(&ModelDims::from_known(by_name(name).unwrap()).unwrap()).unwrap()
     }
 
     fn on(inputs: Inputs, device: &Device) -> Outputs {
@@ -586,10 +589,10 @@ mod tests {
 
     #[test]
     fn parameters_of_every_known_model_add_up() {
-        for known in roofline_models::KNOWN {
-            let hyper = Hyper::of_known(known).unwrap();
-            let outputs = on(inputs(&hyper).unwrap(), &devices::H100_SXM);
-            assert_eq!(outputs.total_params, hyper.parameters() as f64, "{}", known.name);
+        for known in roofline_models::KNOWN_MODELS {
+            let model_dims = ModelDims::from_known(known).unwrap();
+            let outputs = on(inputs(&model_dims).unwrap(), &devices::H100_SXM);
+            assert_eq!(outputs.total_params, model_dims.parameters() as f64, "{}", known.name);
         }
     }
 
@@ -850,9 +853,9 @@ mod tests {
         let config =
             br#"{"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "vocab_size": 30522,
             "num_hidden_layers": 12, "intermediate_size": 3072, "max_position_embeddings": 512}"#;
-        let hyper = roofline_models::readers::config(config).unwrap().unwrap();
+        let model_dims = roofline_models::readers::config(config).unwrap().unwrap();
         assert_eq!(
-            inputs(&hyper).unwrap_err().to_string(),
+            inputs(&model_dims).unwrap_err().to_string(),
             "bert is an encoder; it does not generate tokens"
         );
     }

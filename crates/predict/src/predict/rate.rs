@@ -10,7 +10,7 @@ use roofline_formulas::hardware::architectures::{self, Architecture};
 use roofline_formulas::hardware::devices::{self, Device, Kind, Market};
 pub use roofline_formulas::quantization::formats::Numbers;
 use roofline_formulas::quantization::{formats, numbers};
-use roofline_machine::{Beyond, Machine, Reached};
+use roofline_machine::{Machine, Reached, UnusedIsa};
 use roofline_models::Dtype;
 
 /// Rate that stands for an unknown peak, so that it limits nothing, in GFLOP/s.
@@ -135,13 +135,14 @@ impl Units {
     /// Returns the measured peaks of a machine.
     pub fn from_machine(machine: &Machine) -> Units {
         let roofs = machine.best();
-        let beyond = |multiplies: fn(Beyond) -> bool| machine.beyond.iter().any(|beyond| multiplies(*beyond));
+        let beyond =
+            |multiplies: fn(UnusedIsa) -> bool| machine.unused_isa.iter().any(|beyond| multiplies(*beyond));
         let peak = |beyond: bool, precision, roof: Reached| match beyond {
             true => Peak::AtLeast(precision, roof.value),
             false => Peak::Known(precision, roof.value),
         };
-        let integers = beyond(Beyond::multiplies_integers);
-        let halves = beyond(Beyond::multiplies_halves);
+        let integers = beyond(UnusedIsa::multiplies_integers);
+        let halves = beyond(UnusedIsa::multiplies_halves);
         let fp16 = roofs.f16_gflops.map(|roof| (Precision::Fp16, roof));
         let bf16 = roofs.bf16_gflops.map(|roof| (Precision::Bf16, roof));
         let native = fp16.into_iter().chain(bf16).max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
@@ -153,7 +154,7 @@ impl Units {
             fp8: Peak::Absent,
             int8: peak(integers, Precision::Int8, roofs.int8_gops),
             half: half.map_or(Peak::Absent, |(precision, roof)| peak(halves, precision, roof)),
-            single: peak(beyond(Beyond::multiplies_singles), Precision::Fp32, roofs.f32_gflops),
+            single: peak(beyond(UnusedIsa::multiplies_singles), Precision::Fp32, roofs.f32_gflops),
         }
     }
 
@@ -257,14 +258,14 @@ mod tests {
     #[test]
     fn instructions_without_kernels_leave_no_compute_ceiling() {
         let mut machine = machine();
-        machine.beyond = vec![Beyond::Avx512, Beyond::Amx];
+        machine.unused_isa = vec![UnusedIsa::Avx512, UnusedIsa::Amx];
         let target = DeviceProfile::from_machine(&machine, None).unwrap();
         for &kind in Numbers::ALL {
             assert_eq!(target.rate(kind).gflop_s, None, "{kind:?}");
             assert!(target.ideal_rate(kind).gflop_s.is_some(), "{kind:?}");
         }
         // Missing FP16 kernels do not affect the integer roof.
-        machine.beyond = vec![Beyond::Fp16];
+        machine.unused_isa = vec![UnusedIsa::Fp16];
         let target = DeviceProfile::from_machine(&machine, None).unwrap();
         assert_eq!(target.rate(Numbers::Bytes).gflop_s, Some(machine.all.int8_gops));
         assert_eq!(

@@ -186,7 +186,7 @@ impl EndToEnd {
             best_s: passes.best_s,
             tokens_per_s,
             best_tokens_per_s: tokens / passes.best_s,
-            attention: time(|entry| entry.role.looks_back()) / time(|_| true),
+            attention: time(|entry| entry.role.reads_cache()) / time(|_| true),
             joules_per_token: passes.joules.map(|joules| joules / tokens),
             ceiling_tokens_per_s,
             share: ceiling_tokens_per_s.map(|ceiling| tokens_per_s / ceiling),
@@ -308,7 +308,7 @@ pub fn measure(
     }
     let mut reference = Reference::new(machine);
     let mut rounds = Vec::new();
-    let mut meter = Meter::new(Counters::here().ok());
+    let mut meter = Meter::new(Counters::detect().ok());
     let start = Instant::now();
     for pass in 0..=PASS_LIMITS.1 {
         if pass > PASS_LIMITS.0 && start.elapsed() > budget {

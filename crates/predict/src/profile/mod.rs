@@ -351,21 +351,21 @@ pub fn profile(
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
         entry.at_most = operation
-            .chosen
+            .selected_tokens
             .filter(|chosen| (*chosen as f64) < context.max(prompt))
             .map(|chosen| format!("the indexer selects {chosen} tokens, but all are counted"));
         match costs {
             Err(reason) => entry.undefined = Some(reason),
             Ok((shape, decode, prefill)) => {
                 entry.parameters = evaluate(&shape).map_or(0.0, |outputs| outputs.stored_params);
-                entry.decode = operation.runs.for_a_step().then_some(decode);
-                entry.prefill = operation.runs.for_a_prompt().then_some(prefill);
+                entry.decode = operation.runs.in_decode().then_some(decode);
+                entry.prefill = operation.runs.in_prefill().then_some(prefill);
                 entry.shape = Some(shape);
             }
         }
         entries.push(entry);
     }
-    let encoder = !model.architecture.makes_tokens;
+    let encoder = !model.architecture.generates_tokens;
     if encoder {
         entries.iter_mut().for_each(|entry| entry.decode = None);
     }
@@ -381,7 +381,7 @@ pub fn inputs(
     model: &Model,
     change: Option<Dtype>,
 ) -> Result<(transformer::Inputs, WeightPrecision), Unsupported> {
-    if !model.architecture.makes_tokens {
+    if !model.architecture.generates_tokens {
         return Err(makes_no_tokens(&model.architecture.name));
     }
     let tied = has_tied_head(model);
@@ -422,7 +422,7 @@ fn unconverted(model: &Model, change: Option<Dtype>) -> usize {
         model
             .tensors
             .iter()
-            .filter(|tensor| tensor.dims.len() > 1 && tensor.beside.is_none() && !fits(tensor, change))
+            .filter(|tensor| tensor.dims.len() > 1 && tensor.companion_of.is_none() && !fits(tensor, change))
             .count()
     })
 }
@@ -510,7 +510,7 @@ fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dt
 fn stored(tensor: &Tensor, change: Option<Dtype>) -> Option<u64> {
     match change {
         // Separately stored scales are dropped by a conversion.
-        Some(_) if tensor.beside.is_some() => Some(0),
+        Some(_) if tensor.companion_of.is_some() => Some(0),
         Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
         _ => tensor.bytes,
     }
@@ -540,7 +540,7 @@ fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f6
     let seen = if role == Role::CrossAttention { prompt } else { context };
     match phase {
         Phase::Decode => Inputs { context: own(shape.context, seen), ..shape },
-        Phase::Prefill if role.meets_one_token() => Inputs { prefill: 1.0, ..shape },
+        Phase::Prefill if role.is_once_per_sequence() => Inputs { prefill: 1.0, ..shape },
         Phase::Prefill => Inputs { prefill: 1.0, tokens: own(shape.tokens, prompt), ..shape },
         Phase::Pass => shape,
     }

@@ -7,7 +7,7 @@ use super::device::words;
 use crate::csv::{Csv, Row};
 use crate::predict;
 use roofline_formulas::transformer::Inputs;
-use roofline_models::{Hyper, KNOWN, by_name};
+use roofline_models::{KNOWN_MODELS, ModelDims, by_name};
 
 /// Dimensions of a model.
 #[derive(Clone, Debug)]
@@ -107,10 +107,10 @@ pub(super) fn find_by_parameters(parameters: f64) -> Option<&'static Shape> {
 
 /// All models with known dimensions.
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
-    let known = KNOWN.iter().filter_map(|known| {
-        let hyper = Hyper::of_known(by_name(known.name)?).ok()?;
-        let inputs = predict::inputs(&hyper).ok()?;
-        let layers = hyper.layers.len() as f64;
+    let known = KNOWN_MODELS.iter().filter_map(|known| {
+        let model_dims = ModelDims::from_known(by_name(known.name)?).ok()?;
+        let inputs = predict::inputs(&model_dims).ok()?;
+        let layers = model_dims.layers.len() as f64;
         Some(Shape { name: known.name.to_owned(), inputs, layers, unused: 0.0 })
     });
     known.chain(table()).collect()

@@ -7,7 +7,7 @@ use crate::parallel::{DeviceSet, Layout, LayoutConstraints, Users, Work, reach, 
 use crate::predict::{DeviceProfile, Numbers, WeightPrecision};
 use roofline_formulas::serving;
 use roofline_formulas::transformer::Inputs;
-use roofline_models::{Hyper, by_name};
+use roofline_models::{ModelDims, by_name};
 
 /// Returns the devices and the work of a row; `None` if the device or the model is unknown.
 fn devices_and_work(row: &Row) -> Option<(DeviceSet, Work)> {
@@ -15,13 +15,13 @@ fn devices_and_work(row: &Row) -> Option<(DeviceSet, Work)> {
     let device = device::find(&row.device)?;
     let label = if row.format.is_empty() { format::split(&row.model).1 } else { &row.format };
     let (_, numbers) = format::parse(label)?;
-    let hyper = by_name(compared.model).and_then(|known| Hyper::of_known(known).ok());
+    let model_dims = by_name(compared.model).and_then(|known| ModelDims::from_known(known).ok());
     // Servers may use an 8-bit KV cache and multiply it in this type.
     let cache = if row.phase == Phase::Serving { Numbers::Fp8 } else { Numbers::Half };
     let work = Work {
         inputs: compared.traits.step,
         stored: WeightPrecision { cache, ..WeightPrecision::all(numbers) },
-        hidden: hyper.as_ref().map_or(0.0, |hyper| hyper.hidden as f64),
+        hidden: model_dims.as_ref().map_or(0.0, |model_dims| model_dims.hidden as f64),
         layers: compared.inputs.layers.max(1.0),
         heads: 0,
         start: 0.0,

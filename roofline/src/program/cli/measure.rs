@@ -9,7 +9,7 @@ use super::device::{Files, Measuring, On};
 use super::predict::Expecting;
 use crate::bench::Kernel;
 use crate::kernels::FmaType;
-use crate::peaks::Effort;
+use crate::peaks::RunPolicy;
 use crate::points::Own;
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
@@ -56,7 +56,7 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 
 /// Parses a number of runs of at least `least`.
 fn runs(least: u64) -> impl TypedValueParser<Value = usize> {
-    clap::value_parser!(u64).range(least..=Effort::MOST as u64).map(|runs| runs as usize)
+    clap::value_parser!(u64).range(least..=RunPolicy::MAX_RUNS as u64).map(|runs| runs as usize)
 }
 
 #[derive(Debug, Args)]

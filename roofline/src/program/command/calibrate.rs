@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bench::{Bench, Home};
+use crate::bench::{Bench, MemoryLevel};
 use crate::contracts::hardware::devices::Device;
 use crate::device::ResolvedDevice;
-use crate::model::{Hyper, Model, by_name};
+use crate::model::{Model, ModelDims, by_name};
 use crate::predict::{self, DeviceProfile};
 use crate::profile;
 use crate::program::name::normal;
@@ -14,7 +14,7 @@ use crate::program::request::layers;
 use crate::program::{About, Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
-use roofline_machine::{date, document};
+use roofline_machine::{date, storage};
 
 /// Matrix products per layer in `roofline bench`: query, key, value, output, gate with up, down.
 const PRODUCTS_PER_LAYER: f64 = 6.0;
@@ -25,7 +25,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     let file = args.output.as_deref().map(OutputFile::open).transpose()?;
     let mut texts = Vec::new();
     for path in &args.results {
-        texts.push((path, document::read(path).about(path.display())?));
+        texts.push((path, storage::read(path).about(path.display())?));
     }
     let (products, tests): (Vec<_>, Vec<_>) =
         texts.into_iter().partition(|(_, text)| text.trim_start().starts_with('{'));
@@ -51,7 +51,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     }
     let path = expected::saved_path(&calibration.device, &calibration.engine)
         .ok_or_else(|| Failure("no cache directory on this platform; pass --output FILE".into()))?;
-    document::save(&path, &text).about(path.display())?;
+    storage::save(&path, &text).about(path.display())?;
     output::print(&calibration, args.format)?;
     eprintln!("saved to {}; use it with `roofline predict --calibrated`", path.display());
     Ok(Exit::Fine)
@@ -107,7 +107,7 @@ fn from_llama_bench(
         bandwidth: target.bandwidth,
         engine: first.engine_on(device).to_string(),
         builds,
-        date: date::written(date::today()),
+        date: date::format(date::today()),
         parts: 1.0,
     };
     Ok((origin, runs))
@@ -117,7 +117,7 @@ fn from_llama_bench(
 fn from_bench(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin, Vec<Run>), Failure> {
     let wrong = |why: String| Failure(format!("{}: {why}", path.display()));
     let bench = Bench::from_json(text).map_err(wrong)?;
-    let memory: Vec<_> = bench.rows.iter().filter(|row| row.home == Home::Memory).collect();
+    let memory: Vec<_> = bench.rows.iter().filter(|row| row.home == MemoryLevel::Memory).collect();
     let Some(first) = memory.first() else {
         return Err(wrong("missing measurements with weights in memory".into()));
     };
@@ -144,7 +144,7 @@ fn from_bench(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin,
         bandwidth: first.roof_gb_s,
         engine: "roofline-cpu".into(),
         builds: vec![format!("{} {}", env!("CARGO_PKG_VERSION"), bench.isa)],
-        date: date::written(date::today()),
+        date: date::format(date::today()),
         parts: PRODUCTS_PER_LAYER,
     };
     Ok((origin, runs.collect()))
@@ -176,9 +176,9 @@ fn resolve_device(
 /// Returns the dimensions of a known model or of a model file.
 fn dimensions(name: &str) -> Result<Dimensions, Failure> {
     if let Some(known) = by_name(&normal(name)) {
-        let hyper = Hyper::of_known(known).about(name)?;
-        let parameters = hyper.parameters() as f64;
-        let (inputs, layers) = (predict::inputs(&hyper)?, hyper.layers.len() as f64);
+        let model_dims = ModelDims::from_known(known).about(name)?;
+        let parameters = model_dims.parameters() as f64;
+        let (inputs, layers) = (predict::inputs(&model_dims)?, model_dims.layers.len() as f64);
         return Ok(Dimensions { name: known.name.into(), inputs, layers, parameters });
     }
     if !Path::new(name).exists() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::program::output::picture::Pictures;
 use crate::program::{About, Exit, Failure, cli};
 use crate::record::{self, Evidence, Finding, Row};
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// Shows published benchmarks, or checks those of a file. Exits with 1 if a checked one exceeds its ceiling.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
@@ -26,7 +26,7 @@ pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
 
 fn read(path: &Path) -> Result<Vec<Row>, Failure> {
     let name = path.display();
-    let text = document::read(path).about(&name)?;
+    let text = storage::read(path).about(&name)?;
     let rows = match text.trim_start().starts_with(['[', '{']) {
         true => record::read_llama_bench(&text),
         false => record::read(&text),

@@ -9,7 +9,7 @@ use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
 use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
-use crate::model::{Hyper, Known};
+use crate::model::{KnownModel, ModelDims};
 use crate::peaks::{Machine, Options, Reached};
 use crate::predict::{self, DeviceProfile, Expectation, ExpectedSpeed, Numbers, Precision, WeightPrecision};
 use crate::program::expected::{Expecter, ModelTraits};
@@ -20,7 +20,7 @@ use crate::report::{Report, Schema, Table, broken};
 use roofline_render::number::{figure, threads};
 
 /// Models on the chart, with their weight formats.
-const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
+const MODELS: [&KnownModel; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
 const WEIGHTS: [&Format; 2] = [&Q8_0, &Q4_K];
 
 /// Overview of this machine.
@@ -102,7 +102,7 @@ const NEXT: [Next; 3] = [
 /// Shows the roofline of this machine.
 pub fn run(args: &cli::First) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
-    let machine = match Machine::remembered(&Options { size: args.size, ..Options::default() })? {
+    let machine = match Machine::cached(&Options { size: args.size, ..Options::default() })? {
         Some(machine) => machine,
         None => {
             let options = Options { quick: true, no_cache: true, size: args.size, ..Options::default() };
@@ -125,21 +125,22 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
 
 /// Predicts a model with the defaults of `roofline predict`.
 fn place_model(
-    model: &'static Known,
+    model: &'static KnownModel,
     weights: &'static Format,
     target: &DeviceProfile,
 ) -> Result<PlacedModel, Failure> {
-    let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
-    let max_tokens = hyper.context_length.map(|tokens| tokens as f64);
+    let model_dims =
+        ModelDims::from_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
+    let max_tokens = model_dims.context_length.map(|tokens| tokens as f64);
     let (context, prompt) = lengths(None, None, max_tokens, &mut Vec::new());
-    let inputs = predict::with_bits(predict::inputs(&hyper)?, predict::bits_per_weight(weights)?);
+    let inputs = predict::with_bits(predict::inputs(&model_dims)?, predict::bits_per_weight(weights)?);
     let prediction = predict::predict(
         Inputs { context, prompt, ..inputs },
         &WeightPrecision::from_format(weights),
         target,
     )?;
     let outputs = prediction.outputs;
-    let layers = Some(hyper.layers.len() as f64);
+    let layers = Some(model_dims.layers.len() as f64);
     let work = ModelTraits { name: model.name, format: weights.name, layers };
     Ok(PlacedModel {
         expected: Expecter::default().expect(&work, target, None, &prediction)?,
@@ -309,7 +310,7 @@ impl First {
         if let Some(capacity) = self.target.capacity {
             lines.push(format!("The machine has {} GB of memory.", figure(capacity)));
         }
-        lines.extend(self.machine.doubts().into_iter().map(|doubt| format!("Warning: {doubt}.")));
+        lines.extend(self.machine.roof_warnings().into_iter().map(|doubt| format!("Warning: {doubt}.")));
         lines
     }
 }

@@ -22,7 +22,7 @@ use crate::program::output::terminal::Progress;
 use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
-use roofline_machine::document;
+use roofline_machine::storage;
 use roofline_render::number::{figure, percent};
 use roofline_render::text::{escape, shorten};
 
@@ -201,12 +201,12 @@ fn read(path: &Path) -> Result<Run, Failure> {
     if path.is_dir() {
         return kernels(points::read(path));
     }
-    let text = document::read(path).map_err(|error| of_path(error.to_string()))?;
+    let text = storage::read(path).map_err(|error| of_path(error.to_string()))?;
     // The reader of saved results reports errors of JSON that is not of Google Benchmark.
-    if !text.trim_start().starts_with(['{', '[']) || document::is_google_benchmark(&text) {
+    if !text.trim_start().starts_with(['{', '[']) || storage::is_google_benchmark(&text) {
         return kernels(points::read_text(path, &text));
     }
-    document::schema(&text).and_then(|schema| Run::parse(&schema, &text)).map_err(of_path)
+    storage::schema(&text).and_then(|schema| Run::parse(&schema, &text)).map_err(of_path)
 }
 
 impl Run {
@@ -216,7 +216,7 @@ impl Run {
             Bench::SCHEMA => Run::Bench(Bench::from_json(text)?),
             Predicted::SCHEMA => Run::Prediction(Box::new(Predicted::from_json(text)?)),
             Profile::SCHEMA => Run::Profile(Box::new(Profile::from_json(text)?)),
-            other => return Err(document::refuse(other, &COMPARABLE, "compared")),
+            other => return Err(storage::unsupported_schema(other, &COMPARABLE, "compared")),
         };
         run.comparable()?;
         Ok(run)

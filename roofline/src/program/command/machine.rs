@@ -1,6 +1,6 @@
 //! `roofline machine`: the roofs of this machine, measured or from the cache.
 
-use crate::peaks::{self, Effort, Machine, Options};
+use crate::peaks::{self, Machine, Options, RunPolicy};
 use crate::program::output::{self, picture::Pictures};
 use crate::program::{Exit, Failure, cli, device, require};
 
@@ -17,9 +17,9 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     }
     let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
-    let effort = Effort { types: args.types.clone(), warm_up: args.warm_up, steps: args.steps };
+    let effort = RunPolicy { types: args.types.clone(), warm_up: args.warm_up, steps: args.steps };
     let machine = device::measure(&Options { effort, ..device::options(&args.measuring)? })?;
-    for doubt in machine.doubts() {
+    for doubt in machine.roof_warnings() {
         output::say(&format!("warning: {doubt}"));
     }
     pictures.show(&machine, args.format, true)?;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::model::{Hyper, KNOWN, Known, by_name};
+use crate::model::{KNOWN_MODELS, KnownModel, ModelDims, by_name};
 use crate::predict;
 use crate::program::name::normal;
 use crate::program::output;
@@ -54,7 +54,7 @@ struct ListedModel {
 /// Lists the models whose name or family contains the text.
 pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
     let filter = args.filter.as_deref().map(normal).unwrap_or_default();
-    let mut found: Vec<&Known> = KNOWN
+    let mut found: Vec<&KnownModel> = KNOWN_MODELS
         .iter()
         .filter(|model| model.name.contains(&filter) || model.model_type.name().contains(&filter))
         .collect();
@@ -69,14 +69,14 @@ pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-fn listing(model: &Known) -> Result<ListedModel, Failure> {
-    let hyper = Hyper::of_known(model).about(model.name)?;
+fn listing(model: &KnownModel) -> Result<ListedModel, Failure> {
+    let model_dims = ModelDims::from_known(model).about(model.name)?;
     Ok(ListedModel {
         name: model.name,
         description: model.doc,
         model_type: model.model_type.name(),
-        parameters: hyper.parameters(),
-        active_parameters: predict::inputs(&hyper)?.evaluate()?.active_params,
+        parameters: model_dims.parameters(),
+        active_parameters: predict::inputs(&model_dims)?.evaluate()?.active_params,
         layers: model.num_hidden_layers,
         hidden: model.hidden_size,
         heads: model.num_attention_heads,

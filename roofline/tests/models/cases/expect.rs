@@ -263,7 +263,7 @@ impl Expect {
         report.given("name", &architecture.name, self.name.as_ref());
         report.given("files", model.files.len(), self.files);
         report.given("context-length", architecture.context_length, self.context_length.map(Some));
-        report.given("generates-tokens", architecture.makes_tokens, self.generates_tokens);
+        report.given("generates-tokens", architecture.generates_tokens, self.generates_tokens);
         let has_head = architecture.operations.iter().any(|each| each.role == Role::Head);
         report.given("has-head", has_head, self.has_head);
         let summary = model.summary.iter().cloned().collect();
@@ -313,15 +313,15 @@ impl Expect {
     fn check_basis(&self, model: &Model, report: &mut Report) {
         let basis = match model.architecture.basis {
             Basis::Family => "family",
-            Basis::Stated => "declared",
+            Basis::Declared => "declared",
             Basis::Tensors => "tensors",
         };
         report.given("basis", basis, self.basis.as_deref());
-        if let (Some("family"), Some(hyper)) = (self.basis.as_deref(), &model.architecture.hyper) {
-            report.equal("parameters of the dimensions", hyper.parameters(), model.parameters());
+        if let (Some("family"), Some(model_dims)) = (self.basis.as_deref(), &model.architecture.model_dims) {
+            report.equal("parameters of the dimensions", model_dims.parameters(), model.parameters());
             let all = &model.architecture.operations;
             let all = all.iter().map(|each| stored(model, each).unwrap_or(0)).sum::<u64>();
-            let again = if hyper.head == Head::Tied { model.tensors[0].bytes.unwrap() } else { 0 };
+            let again = if model_dims.head == Head::Tied { model.tensors[0].bytes.unwrap() } else { 0 };
             report.equal("bytes of all operations", all, model.bytes().unwrap() + again);
         }
     }
@@ -355,9 +355,9 @@ impl Windows {
         report.equal("own keys and values", own, expected);
         let Some(repeat) = &self.repeat else { return };
         let expected: Vec<_> = repeat.iter().copied().cycle().take(self.layers).collect();
-        if let Some(hyper) = &model.architecture.hyper {
+        if let Some(model_dims) = &model.architecture.model_dims {
             let stated =
-                hyper.layers.iter().map(|layer| layer.attention.and_then(|attention| attention.window));
+                model_dims.layers.iter().map(|layer| layer.attention.and_then(|attention| attention.window));
             report.equal("windows of the dimensions", stated.collect(), expected.clone());
         }
         report.equal("windows", windows, expected);
@@ -366,27 +366,28 @@ impl Windows {
 
 impl ExpectedDimensions {
     fn check(&self, model: &Model, names: &Names, report: &mut Report) {
-        let Some(hyper) = &model.architecture.hyper else {
+        let Some(model_dims) = &model.architecture.model_dims else {
             return report.fail("dimensions", "none".to_owned());
         };
-        report.given("vocab", hyper.vocab, self.vocab);
-        report.given("tied", hyper.head == Head::Tied, self.tied);
-        report.given("layers", hyper.layers.len(), self.layers);
+        report.given("vocab", model_dims.vocab, self.vocab);
+        report.given("tied", model_dims.head == Head::Tied, self.tied);
+        report.given("layers", model_dims.layers.len(), self.layers);
         if let Some(causal) = self.causal {
-            let all = hyper.layers.iter().all(|layer| layer.attention.unwrap().causal == causal);
+            let all = model_dims.layers.iter().all(|layer| layer.attention.unwrap().causal == causal);
             report.equal("every layer as causal", all, true);
         }
-        report.lines("each", &layers(hyper), self.each.as_ref());
+        report.lines("each", &layers(model_dims), self.each.as_ref());
         let state = |layer: &Layer| layer.recurrence.as_ref().map_or(0, |each| each.state.elements.into());
         if let Some(expected) = &self.states {
             let expected = expected.iter().map(|figure| figure.value(names)).cycle();
-            let found: Vec<i128> = hyper.layers.iter().map(state).collect();
+            let found: Vec<i128> = model_dims.layers.iter().map(state).collect();
             report.equal("states", &found, &expected.take(found.len()).collect());
         }
-        let attends = (0..hyper.layers.len()).filter(|index| hyper.layers[*index].attention.is_some());
+        let attends =
+            (0..model_dims.layers.len()).filter(|index| model_dims.layers[*index].attention.is_some());
         report.given("attends", &attends.collect(), self.attends.as_ref());
         if self.active_params.is_some() || self.active_billions.is_some() {
-            let found = predict::inputs(hyper).unwrap().evaluate().unwrap().active_params;
+            let found = predict::inputs(model_dims).unwrap().evaluate().unwrap().active_params;
             report.figure("active-params", found, self.active_params.as_ref(), names);
             report.billions("active-billions", found, self.active_billions.as_ref());
         }

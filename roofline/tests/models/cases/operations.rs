@@ -1,6 +1,8 @@
 //! Operations as lines of text: layer, role, work, stored bytes, and bytes of weights read per token.
 
-use roofline::model::{Attention, Experts, Hyper, Latent, Layer, Model, Operation, Role, State, Width, Work};
+use roofline::model::{
+    Attention, Experts, Latent, Layer, Model, ModelDims, Operation, Role, State, Width, Work,
+};
 
 /// Returns the bytes of all tensors of an operation; `None` without tensors or if the size of a type is unknown.
 pub fn stored(model: &Model, operation: &Operation) -> Option<u64> {
@@ -51,7 +53,7 @@ fn work(work: &Work) -> String {
 }
 
 /// Formats each layer as a line: attention, state and feed-forward.
-pub fn layers(hyper: &Hyper) -> Vec<String> {
+pub fn layers(model_dims: &ModelDims) -> Vec<String> {
     let line = |layer: &Layer| {
         let attention = layer.attention.map(|attention| {
             let query = attention.latent.and_then(|latent| latent.query_rank);
@@ -71,7 +73,7 @@ pub fn layers(hyper: &Hyper) -> Vec<String> {
         };
         attention.into_iter().chain(state).chain([feed_forward]).collect::<Vec<_>>().join(", ")
     };
-    hyper.layers.iter().map(line).collect()
+    model_dims.layers.iter().map(line).collect()
 }
 
 /// Compares lines. In `expected`, `...` stands for any number of lines, and `... 3` for three.

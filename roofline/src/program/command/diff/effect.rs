@@ -16,7 +16,7 @@ use crate::contracts::operation;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::Inputs;
 use crate::device::from_entry;
-use crate::model::Hyper;
+use crate::model::ModelDims;
 use crate::predict::{Numbers, OperationTotals, Units, inputs_with_totals};
 use crate::program::request::lengths;
 
@@ -296,9 +296,9 @@ fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
         let fields = figures(&table.fields, entry);
         let tied = text(entry, "embeddings").as_deref() == Some("tied");
         let numbers = fields.iter().map(|(name, value)| (name.as_str(), *value));
-        let hyper = Hyper::of_fields(&text(entry, "model_type")?, tied, numbers).ok()?;
-        let inputs = inputs_with_totals(&hyper, |shape| Ok(operation_totals(&formulas, shape))).ok()?;
-        let max_tokens = hyper.context_length.map(|tokens| tokens as f64);
+        let model_dims = ModelDims::from_fields(&text(entry, "model_type")?, tied, numbers).ok()?;
+        let inputs = inputs_with_totals(&model_dims, |shape| Ok(operation_totals(&formulas, shape))).ok()?;
+        let max_tokens = model_dims.context_length.map(|tokens| tokens as f64);
         let (context, prompt) = lengths(None, None, max_tokens, &mut Vec::new());
         let inputs = Inputs { context, prompt, ..inputs };
         let outputs = inputs.evaluate().ok()?;

@@ -20,7 +20,7 @@ use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Saved, Schema, Table};
 use crate::word::WHY_NOT_ALL;
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// Limits of a chart.
 const MAX_ROOFS: usize = 200;
@@ -199,7 +199,7 @@ fn roof(target: &DeviceProfile) -> Roof {
 
 /// Reads the chart of a saved result, and the machine if the result is one.
 fn read(path: &Path) -> Result<(Chart, Option<Machine>), String> {
-    let (schema, text) = document::read_result(path)?;
+    let (schema, text) = storage::read_result(path)?;
     let mut machine = None;
     let chart = match schema.as_str() {
         Drawing::SCHEMA => chart::<Drawing>(&text)?,
@@ -207,7 +207,7 @@ fn read(path: &Path) -> Result<(Chart, Option<Machine>), String> {
         Bench::SCHEMA => chart::<Bench>(&text)?,
         Profile::SCHEMA => chart::<Profile>(&text)?,
         Predicted::SCHEMA => chart::<Predicted>(&text)?,
-        other => return Err(document::refuse(other, &DRAWABLE, "drawn")),
+        other => return Err(storage::unsupported_schema(other, &DRAWABLE, "drawn")),
     };
     if chart.roofs.len() > MAX_ROOFS || chart.points.len() > MAX_POINTS {
         return Err(format!(

@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 
-use crate::model::onnx::Given;
+use crate::model::onnx::InputShape;
 use crate::model::{Operation, Work};
 use crate::profile::feed_forward::Input;
 use crate::program::Failure;
@@ -30,7 +30,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<InputSize>, Failure> {
 }
 
 /// Parses the shapes of a graph's inputs: `1x3x224x224` and `NAME=1x3x224x224`.
-pub fn shapes(texts: &[String]) -> Result<Vec<Given>, Failure> {
+pub fn shapes(texts: &[String]) -> Result<Vec<InputShape>, Failure> {
     let one = |text: &String| {
         let (name, dims) = match text.rsplit_once('=') {
             Some((name, dims)) => (Some(name.to_owned()), dims),
@@ -44,7 +44,7 @@ pub fn shapes(texts: &[String]) -> Result<Vec<Given>, Failure> {
                 "--input {text}: invalid shape; expected [NAME=]1x3x224x224 with up to 8 sizes from 1 to 1e9"
             ))
         })?;
-        Ok(Given { name, dims })
+        Ok(InputShape { name, dims })
     };
     texts.iter().map(one).collect()
 }

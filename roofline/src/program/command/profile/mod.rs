@@ -16,7 +16,7 @@ use roofline_contracts::suggest;
 use crate::chart::html::{Page, WhatIf};
 use crate::contracts::transformer;
 use crate::device::ResolvedDevice;
-use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
+use crate::model::{Basis, Dtype, Format, Model, Operation, QuantMix, Role, Work};
 use crate::peaks::Machine;
 use crate::predict::{
     DeviceProfile, Numbers, Prediction, UNKNOWN_COMPUTE_PEAK, bytes_per_number, ceiling_statement, dense,
@@ -35,7 +35,7 @@ use crate::program::request;
 use crate::program::what_if::{self, Part, SliderTarget};
 use crate::program::{Exit, Failure, cli, device, output, require};
 use crate::report::{Report, Schema};
-use roofline_machine::document;
+use roofline_machine::storage;
 use roofline_render::number::figure;
 
 /// Profiles the file. Exits with 1 if a requirement does not hold.
@@ -77,7 +77,7 @@ pub fn profiled(args: &cli::Profile, chosen: &ResolvedDevice) -> Result<Profile,
     let precision = args.precision.as_deref().map(request::precision).transpose()?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     // A mix may have the name of a type.
-    let mix = args.quant.as_deref().and_then(Mix::by_name);
+    let mix = args.quant.as_deref().and_then(QuantMix::by_name);
     let change = match args.quant.as_deref() {
         Some(name) if mix.is_some() => Dtype::from_name(name),
         name => name.map(dtype).transpose()?,
@@ -93,7 +93,7 @@ pub fn profiled(args: &cli::Profile, chosen: &ResolvedDevice) -> Result<Profile,
     }
     let model = if args.headers_only { Model::open_headers(&args.file) } else { Model::open(&args.file) }?;
     let (model, change) = match mix {
-        Some(mix) if !model.tensors.is_empty() => (model.mixed(mix), None),
+        Some(mix) if !model.tensors.is_empty() => (model.requantized(mix), None),
         Some(mix) if change.is_none() => {
             return Err(Failure(format!(
                 "--quant {}: a quantization mix requires tensors; the file has only dimensions",
@@ -261,7 +261,7 @@ fn predicted(
 fn dtype(name: &str) -> Result<Dtype, Failure> {
     Dtype::from_name(name).ok_or_else(|| {
         let types = Dtype::all().map(|dtype| dtype.to_string().to_lowercase());
-        let known: Vec<String> = types.chain(Mix::names().map(str::to_owned)).collect();
+        let known: Vec<String> = types.chain(QuantMix::names().map(str::to_owned)).collect();
         let lower = name.to_lowercase();
         let near = suggest::closest(&lower, known.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
@@ -421,7 +421,7 @@ fn read_llama_bench(
     workload: &Workload,
 ) -> Result<Vec<Compared>, Failure> {
     let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
-    let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
+    let text = storage::read(path).map_err(|error| wrong(error.to_string()))?;
     compare(&text, model, target, workload, any_model).map_err(|error| wrong(error.to_string()))
 }
 
@@ -462,7 +462,7 @@ fn subject(args: &cli::Profile, model: &Model, is_feed_forward: bool) -> ModelFi
     let mut types: Vec<(Dtype, u64)> = types.into_iter().collect();
     types.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let architecture = match model.architecture.basis {
-        Basis::Family | Basis::Stated => model.architecture.name.clone(),
+        Basis::Family | Basis::Declared => model.architecture.name.clone(),
         Basis::Tensors if is_feed_forward => "feed-forward network".to_owned(),
         Basis::Tensors => format!("{} (inferred from tensors)", model.architecture.name),
     };
@@ -518,7 +518,7 @@ fn sliders(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
         };
         // Cross-attention depends on the prompt; operations with a fixed length on neither.
         let fixed = match profile.phase {
-            Phase::Prefill => entry.role.meets_one_token() || entry.shape?.tokens > 1.0,
+            Phase::Prefill => entry.role.is_once_per_sequence() || entry.shape?.tokens > 1.0,
             _ => entry.role == Role::CrossAttention || entry.shape?.context > 1.0,
         };
         Some(SliderTarget { point, inputs, fixed, part: Part::from_role(entry.role) })

@@ -10,7 +10,7 @@ use roofline_contracts::prove::Proof;
 
 use crate::program::Failure;
 use crate::program::output::file::{OutputFile, create_directory};
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// The certificate of a contract with the verdict of the checker.
 pub struct Certified {
@@ -143,6 +143,6 @@ fn read(path: &Path) -> Result<Certificate, Failure> {
     if !std::fs::metadata(path).map_err(|error| wrong(&error))?.is_file() {
         return Err(wrong(&"not a regular file"));
     }
-    let text = document::read(path).map_err(|error| wrong(&error))?;
+    let text = storage::read(path).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| wrong(&format!("invalid certificate: {error}")))
 }

@@ -10,7 +10,7 @@ use roofline_contracts::emit::rust::module_name;
 use serde_json::Value;
 
 use crate::program::{About, Failure};
-use roofline_machine::document;
+use roofline_machine::storage;
 
 /// Maximum size of a result, which contains every check of every harness.
 const MAX_MIB: u64 = 1024;
@@ -111,7 +111,7 @@ impl KaniRun {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    document::read_up_to(MAX_MIB, path).about(format_args!("{}: cannot read", path.display()))
+    storage::read_up_to(MAX_MIB, path).about(format_args!("{}: cannot read", path.display()))
 }
 
 fn text(check: &Value, key: &str) -> String {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::program::output::file::OutputFile;
 use crate::program::{About, Failure};
-use roofline_machine::document;
+use roofline_machine::storage;
 
 const SCHEMA: &str = "roofline.ledger/1";
 
@@ -68,7 +68,7 @@ impl Ledger {
 
     /// Reads a ledger; a missing file is an empty ledger.
     pub fn read(path: &Path) -> Result<Ledger, Failure> {
-        let text = match document::read(path) {
+        let text = match storage::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Ledger { schema: SCHEMA.into(), entries: Vec::new() });

@@ -104,7 +104,7 @@ pub fn is_google_benchmark(text: &str) -> bool {
 }
 
 /// Returns the error message for a schema that is not among the known ones. `done` describes the action, such as `drawn`.
-pub fn refuse(schema: &str, known: &[&str], done: &str) -> String {
+pub fn unsupported_schema(schema: &str, known: &[&str], done: &str) -> String {
     let parts = |schema: &str| -> Option<(String, u32)> {
         let (name, version) = schema.rsplit_once('/')?;
         Some((name.to_owned(), version.parse().ok()?))
