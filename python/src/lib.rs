@@ -105,7 +105,7 @@ mod _roofline {
 
     fn render<T: Saved>(json: &str) -> PyResult<String> {
         // A common terminal width, without colors.
-        let canvas = Canvas { columns: 100, rows: 20, unicode: true, colour: false, limit: None };
+        let canvas = Canvas { columns: 100, rows: 20, unicode: true, color: false, limit: None };
         Ok(T::from_json(json).map_err(Error::new_err)?.text(&canvas))
     }
 

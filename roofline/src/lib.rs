@@ -12,8 +12,8 @@ pub use roofline_kernels::{self as kernels, isa};
 pub use {
     roofline_machine::{self as peaks, bench},
     roofline_models as model,
-    roofline_predict::{choose, device, metric, parallel, points, predict, profile, record},
-    roofline_render::{chart, paired, report, word},
+    roofline_predict::{choose, device, evidence, import, metric, parallel, predict, profile},
+    roofline_render::{chart, reference, report, vocabulary},
 };
 
 pub use roofline_macros::roofline_contract;

@@ -20,7 +20,7 @@ const SNAPSHOTS: [&[&str]; 5] = [
 ];
 
 const TRANSCRIPTS: &[&str] = &["-p", "roofline", "--test", "cli", "--", "transcripts::"];
-const EVIDENCE: &[&str] = &["-p", "roofline-predict", "--lib", "record::page"];
+const EVIDENCE: &[&str] = &["-p", "roofline-predict", "--lib", "evidence::page"];
 
 /// Updates the derived files, shows the difference in meaning, and lists the Kani harnesses to run.
 pub fn run() -> Result<(), String> {

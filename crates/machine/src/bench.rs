@@ -11,10 +11,10 @@ use roofline_kernels::isa::{Isa, IsaError};
 use roofline_kernels::{self as kernels, Arithmetic, KernelError, Streams};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
-use roofline_render::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS, threads};
-use roofline_render::paired::Paired;
+use roofline_render::format::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS, threads};
+use roofline_render::reference::RelativeToReference;
 use roofline_render::report::{Better, Figure, Report, Saved, Schema, Table};
-use roofline_render::word::{Band, Bound, WHY_NOT_ALL};
+use roofline_render::vocabulary::{Band, Bound, ROOF_LOSSES};
 
 /// Fill byte that is an ordinary number in every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as int8.
 const PATTERN: u8 = 0x3c;
@@ -170,7 +170,7 @@ pub struct Product {
     pub runs: usize,
     /// Comparison with interleaved reads of the same bytes; absent in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Paired>,
+    pub reference: Option<RelativeToReference>,
     /// Bandwidth of the best run, GB/s.
     pub gb_s: f64,
     /// Rate of operations of the best run, GFLOP/s.
@@ -352,11 +352,11 @@ impl Bench {
                 Some(roof) => {
                     let setting = machine.all.read.setting;
                     let streams = Streams { count: setting.streams, prefetch: setting.prefetch };
-                    let Timing { spread, read_gb_s, beside } = time(&arena, &case, budget, streams)?;
+                    let Timing { spread, read_gb_s, reference } = time(&arena, &case, budget, streams)?;
                     // The machine may have been busier when the roof was measured.
                     let roof = roof.max(read_gb_s);
                     let compute = compute_roof(case.kernel, &machine.all);
-                    bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
+                    bench.rows.push(Product { reference, ..Product::new(&case, spread, roof, compute)? });
                 }
                 None => bench.notes.push(format!(
                     "{} skipped: no measured roof for {}",
@@ -457,7 +457,7 @@ impl Product {
             intensity_flop_byte: Some(self.intensity),
             performance_gflop_s: Some(self.gflop_s),
             share: Some(self.seconds / total),
-            whole: 0,
+            total_id: 0,
             bound: self.bound,
             roof: Some(roof),
             details: vec![
@@ -496,7 +496,7 @@ impl Product {
             seconds: spread.best,
             median_seconds: spread.median,
             runs: spread.runs,
-            beside: None,
+            reference: None,
             gb_s: outputs.achieved_bandwidth,
             gflop_s: outputs.achieved_compute,
             intensity: outputs.arithmetic_intensity,
@@ -517,7 +517,7 @@ impl Product {
         let one = |name, unit, better, value| Figure::new(name, &label, unit, better, value).of(&product);
         let seconds = one("seconds", SECONDS, Better::Lower, self.seconds);
         vec![
-            Figure { beside: self.beside, ..seconds.between(self.seconds, self.median_seconds) },
+            Figure { reference: self.reference, ..seconds.between(self.seconds, self.median_seconds) },
             one("utilization", "1", Better::Neither, self.utilization),
             one("gb_s", GB_PER_S, Better::Neither, self.gb_s),
             one("gflop_s", GFLOP_PER_S, Better::Neither, self.gflop_s),
@@ -534,7 +534,7 @@ struct Timing {
     /// Best bandwidth of interleaved reads of the same bytes.
     read_gb_s: f64,
     /// Time relative to these reads.
-    beside: Option<Paired>,
+    reference: Option<RelativeToReference>,
 }
 
 fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Result<Timing, BenchError> {
@@ -559,8 +559,9 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
         let mut copy = 0;
         let mut batch = 1;
         let first = Instant::now();
-        let is_precise =
-            |rounds: &[(f64, f64)]| Paired::of(rounds).is_some_and(|reference| reference.noise <= MAX_NOISE);
+        let is_precise = |rounds: &[(f64, f64)]| {
+            RelativeToReference::from_rounds(rounds).is_some_and(|reference| reference.noise <= MAX_NOISE)
+        };
         while seconds.len() < MIN_RUNS
             || first.elapsed() < budget
             || (first.elapsed() < budget * MAX_BUDGETS && !is_precise(&rounds))
@@ -598,9 +599,12 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
         seconds.sort_by(f64::total_cmp);
         let spread = Spread { best: seconds[0], median: seconds[seconds.len() / 2], runs: seconds.len() };
         // A round consists of several products; report the reference per product, like the time.
-        let beside = Paired::of(&rounds);
-        let beside = beside.map(|beside| Paired { reference: beside.reference / batch as f64, ..beside });
-        Ok(Timing { spread, read_gb_s, beside })
+        let reference = RelativeToReference::from_rounds(&rounds);
+        let reference = reference.map(|reference| RelativeToReference {
+            reference: reference.reference / batch as f64,
+            ..reference
+        });
+        Ok(Timing { spread, read_gb_s, reference })
     })?
 }
 
@@ -647,10 +651,10 @@ impl Report for Bench {
         text += &self
             .tables()
             .iter()
-            .map(|table| table.fitted(canvas, &OPTIONAL_COLUMNS))
+            .map(|table| table.render_within(canvas, &OPTIONAL_COLUMNS))
             .collect::<Vec<_>>()
             .join("\n");
-        text += &format!("100 % is not attainable: {WHY_NOT_ALL}\n");
+        text += &format!("100 % is not attainable: {ROOF_LOSSES}\n");
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
         text
     }
@@ -713,12 +717,13 @@ mod tests {
             Machine::from_json(include_str!("../../../roofline/tests/fixtures/machine.json")).unwrap();
         let mut bench = Bench::empty(&machine, &Options::default());
         for product in Bench::from_json(saved).unwrap().rows {
-            let Product { name, kernel, rows, columns, home, seconds, median_seconds, runs, beside, .. } =
-                product;
+            let Product {
+                name, kernel, rows, columns, home, seconds, median_seconds, runs, reference, ..
+            } = product;
             let case = Case { name, kernel, rows, columns, home };
             let spread = Spread { best: seconds, median: median_seconds, runs };
             let (roof, compute) = (home.roof(&machine.all).unwrap(), compute_roof(kernel, &machine.all));
-            bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute).unwrap() });
+            bench.rows.push(Product { reference, ..Product::new(&case, spread, roof, compute).unwrap() });
         }
         bench.notes.extend(bench.impossible());
         bench
@@ -729,7 +734,7 @@ mod tests {
         let bench = replay(include_str!("../../../roofline/tests/fixtures/bench.json"));
         let json = serde_json::to_string(&bench).unwrap();
         assert_eq!(serde_json::to_string(&replay(&json)).unwrap(), json);
-        let canvas = Canvas { columns: 80, rows: 20, unicode: true, colour: false, limit: None };
+        let canvas = Canvas { columns: 80, rows: 20, unicode: true, color: false, limit: None };
         insta::assert_snapshot!(bench.text(&canvas));
     }
 }

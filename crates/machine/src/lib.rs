@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use roofline_kernels::FmaType;
 use roofline_kernels::isa::{Isa, IsaError};
-use roofline_render::number::{self, threads};
+use roofline_render::format::{self, threads};
 use roofline_render::report::{Saved, Schema};
 
 pub use arena::Arena;
@@ -569,8 +569,8 @@ impl Machine {
         if self.size < 2 * last {
             doubts.push(format!(
                 "memory roofs may be too high: buffers of {} are less than twice the last-level cache of {}; re-measure with a larger --size",
-                number::size(self.size),
-                number::size(last)
+                format::size(self.size),
+                format::size(last)
             ));
         }
         if !self.unused_isa.is_empty() {

@@ -5,7 +5,7 @@ use roofline_kernels::FmaType;
 use roofline_render::chart::sweep::Sweep;
 use roofline_render::chart::terminal::{Canvas, draw};
 use roofline_render::chart::{Chart, Roof};
-use roofline_render::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GHZ, GOP_PER_S, size, threads};
+use roofline_render::format::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GHZ, GOP_PER_S, size, threads};
 use roofline_render::report::{Better, Figure, Report, Saved, Table, Text};
 
 impl Report for Machine {
@@ -54,7 +54,8 @@ impl Report for Machine {
         let sweep = self.sweep().map_or(String::new(), |sweep| sweep.text(canvas));
         // Columns to drop on narrow terminals.
         let optional = ["runs", "median", "stores", "pages"];
-        let tables = self.tables().iter().map(|table| table.fitted(canvas, &optional)).collect::<Vec<_>>();
+        let tables =
+            self.tables().iter().map(|table| table.render_within(canvas, &optional)).collect::<Vec<_>>();
         let parts = [chart, sweep, tables.join("\n"), notes];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -306,7 +307,7 @@ impl Machine {
     fn details(&self) -> Table {
         let mut rows = Vec::new();
         let mut row = |property: &str, value: f64, unit: &str| {
-            rows.push(vec![property.to_owned(), unit.to_owned(), roofline_render::number::figure(value)]);
+            rows.push(vec![property.to_owned(), unit.to_owned(), roofline_render::format::figure(value)]);
         };
         if let Some(one) = self.without_smt {
             let threads = format!("one thread per core, {}", threads(one.threads));

@@ -11,10 +11,10 @@ use roofline_formulas::spelled;
 use roofline_formulas::transformer::{self, Inputs};
 use roofline_render::chart::bars::{Bar, Bars};
 use roofline_render::chart::terminal::Canvas;
-use roofline_render::number::{figure, maybe};
+use roofline_render::display_width::file_name;
+use roofline_render::format::{figure, maybe};
 use roofline_render::report::{Better, Figure, Report, Saved, Schema, Table};
-use roofline_render::text::file_name;
-use roofline_render::word::Bound;
+use roofline_render::vocabulary::Bound;
 
 /// Maximum number of rows on a terminal.
 const MAX_ROWS: usize = 25;
@@ -331,7 +331,7 @@ impl Choice {
         if self.columns.is_empty() {
             return table;
         }
-        table.only(|at, heading| at == 0 || self.columns.contains(&heading))
+        table.select_columns(|at, heading| at == 0 || self.columns.contains(&heading))
     }
 
     /// Returns bars of the decode ceilings of devices that fit the model, with the minimum speed as a line.
@@ -341,7 +341,7 @@ impl Choice {
             .map(|one| Bar {
                 name: one.device.clone(),
                 value: one.decode_ceiling,
-                stressed: one.verdict == Verdict::Enough,
+                emphasized: one.verdict == Verdict::Enough,
                 band: one.expected.as_ref().and_then(|expected| expected.band(true)),
                 note: one.launch_price_usd.map(|price| format!("{price} USD at launch")).unwrap_or_default(),
                 ..Bar::default()
@@ -507,13 +507,14 @@ impl Report for Choice {
                 "Meet the target" => ["verdict", "shortfall"].contains(&heading),
                 _ => false,
             };
-            let mut table = table.only(|_, heading| self.columns.contains(&heading) || !redundant(heading));
+            let mut table =
+                table.select_columns(|_, heading| self.columns.contains(&heading) || !redundant(heading));
             for heading in &mut table.headings {
                 *heading = heading.replace('_', " ");
             }
             const HIDDEN_FIRST: [&str; 6] =
                 ["largest batch", "largest context", "kind", "usd per token s", "j per token", "prefill"];
-            out += &format!("\n{}", table.fitted(canvas, &HIDDEN_FIRST));
+            out += &format!("\n{}", table.render_within(canvas, &HIDDEN_FIRST));
             if rows.len() > MAX_ROWS {
                 out += &format!(" and {} more (every row is in the JSON output)\n", rows.len() - MAX_ROWS);
             }

@@ -3,9 +3,9 @@
 pub mod choose;
 mod csv;
 pub mod device;
+pub mod evidence;
+pub mod import;
 pub mod metric;
 pub mod parallel;
-pub mod points;
 pub mod predict;
 pub mod profile;
-pub mod record;

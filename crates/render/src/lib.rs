@@ -1,9 +1,9 @@
 //! Tables, units, terminal charts, SVG and HTML for roofline results.
 
 pub mod chart;
-pub mod number;
-pub mod paired;
+pub mod display_width;
+pub mod format;
+pub mod parse;
+pub mod reference;
 pub mod report;
-pub mod text;
-pub mod word;
-pub mod written;
+pub mod vocabulary;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::chart::curve::{Curve, Curves, Moving, MovingLayout, MovingSet, Pace, Spot};
+use crate::chart::curve::{Curve, CurveModel, Curves, DeviceSetModel, LayoutModel, Pace, Spot};
 use crate::chart::html::Slider;
 use crate::contracts::transformer::Inputs;
 use crate::parallel::{Alternative, DeviceSet, Layout, LayoutConstraints, Plan, Row, Users, Work};
 use crate::predict::{Workload, predict};
 use crate::program::request::axis;
 use crate::program::{Failure, what_if};
-use roofline_render::text::file_name;
+use roofline_render::display_width::file_name;
 
 /// Larger numbers of users exceed a single server.
 const MAX_USERS: f64 = 65_536.0;
@@ -47,10 +47,10 @@ pub fn drawn(plan: &Plan) -> Curves {
             users: served.users,
             layout: way.layout.name(),
             ceiling: Pace { token_ms: 1e3 * served.token_least_time, rate: served.output_ceiling },
-            estimate: Pace { token_ms: 1e3 * served.token_time, rate: served.output_rate },
+            ideal: Pace { token_ms: 1e3 * served.token_time, rate: served.output_rate },
             first_ms: 1e3 * served.time_to_first_token,
             enough: way.enough != Some(false),
-            asked: served.users == *batch,
+            requested: served.users == *batch,
         })
     };
     let line =
@@ -72,7 +72,7 @@ pub fn moving(
     users: &Users,
     sets: &[DeviceSet],
     fixed: LayoutConstraints,
-) -> Result<Moving, Failure> {
+) -> Result<CurveModel, Failure> {
     let mut module = String::new();
     let mut steps = BTreeMap::new();
     for (name, id, results) in [
@@ -132,7 +132,7 @@ pub fn moving(
         } else {
             group.target.overhead.unwrap_or(0.0)
         };
-        moving_sets.push(MovingSet {
+        moving_sets.push(DeviceSetModel {
             line,
             count: group.count,
             capacity: group.target.capacity,
@@ -145,7 +145,7 @@ pub fn moving(
                 .into_iter()
                 .map(|layout| {
                     let (name, Layout { tensor, pipeline, experts, copies, .. }) = (layout.name(), layout);
-                    MovingLayout { name, tensor, pipeline, experts, copies }
+                    LayoutModel { name, tensor, pipeline, experts, copies }
                 })
                 .collect(),
         });
@@ -154,7 +154,7 @@ pub fn moving(
     let mut reuse = vec![0.0, 0.1, 0.25, 0.5, 0.75, 0.9, users.reuse];
     reuse.sort_by(f64::total_cmp);
     reuse.dedup();
-    Ok(Moving {
+    Ok(CurveModel {
         module,
         steps,
         sliders: vec![

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::contracts::hardware::devices::Device;
+use crate::evidence::{Calibration, Engine, EngineChoice, NoExpectation, Setting, expect_prediction};
 use crate::peaks;
 use crate::predict::{DeviceProfile, Expectation, ExpectedSpeed, Prediction};
 use crate::program::cli::Expecting;
 use crate::program::{About, Failure, output};
-use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
 use crate::report::{Saved, Table};
 use roofline_machine::storage;
 
@@ -192,14 +192,14 @@ impl Expecter {
             return nothing("no published results with speculative decoding");
         }
         let Some(engine) = self.engine.on(device) else {
-            return nothing(&Silence::Device.to_string());
+            return nothing(&NoExpectation::Device.to_string());
         };
-        let speed = |prefill| expect_of(setting, engine.clone(), prefill).map(ExpectedSpeed::from);
+        let speed = |prefill| expect_prediction(setting, engine.clone(), prefill).map(ExpectedSpeed::from);
         let (decode, prefill) = (speed(false), speed(true));
         let missing = match (&decode, &prefill) {
             (Err(one), Err(other)) if one == other => vec![one.to_string()],
             _ => {
-                let why = |phase: &str, why: &Silence| format!("{phase}: {why}");
+                let why = |phase: &str, why: &NoExpectation| format!("{phase}: {why}");
                 let decode = decode.as_ref().err().map(|silence| why(DECODE, silence));
                 decode
                     .into_iter()

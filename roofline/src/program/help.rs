@@ -7,11 +7,11 @@ use roofline_contracts::library;
 
 use crate::contracts::hardware::devices::ALL;
 use crate::contracts::quantization::formats;
+use crate::evidence::Engine;
 use crate::isa;
 use crate::model::{KNOWN_MODELS, QuantMix};
 use crate::program::cli::Cli;
-use crate::record::Engine;
-use crate::word::Precision;
+use crate::vocabulary::Precision;
 
 /// Commands grouped by task. The list of the program shows them; those that are not in it are for scripts.
 pub const TASKS: [(&str, &[&str]); 5] = [

@@ -16,7 +16,7 @@ use crate::predict::{
 use crate::profile;
 use crate::program::name::{normal, unknown_name};
 use crate::program::{Failure, cli, device};
-use roofline_render::written::tokens;
+use roofline_render::parse::tokens;
 
 /// Default context length in tokens.
 const DEFAULT_CONTEXT: f64 = 4096.0;

@@ -11,7 +11,7 @@ use crate::program::Failure;
 use crate::program::name::near;
 use crate::program::require::Names;
 use crate::report::Table;
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 
 /// Selection, order and columns of rows.
 #[derive(Debug, Default, Args)]

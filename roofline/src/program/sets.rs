@@ -22,7 +22,7 @@ use crate::program::request::{self, Request};
 use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
 use crate::report::Report;
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 
 /// Maximum number of sets that a note names.
 const MAX_NAMED: usize = 8;
@@ -351,7 +351,7 @@ impl Question {
     }
 
     /// Returns the sliders of the page with curves; `None` with a draft model.
-    fn moving(&self, sets: &[DeviceSet]) -> Result<Option<crate::chart::curve::Moving>, Failure> {
+    fn moving(&self, sets: &[DeviceSet]) -> Result<Option<crate::chart::curve::CurveModel>, Failure> {
         let Some(users) = self.users.filter(|_| self.draft.is_none()) else { return Ok(None) };
         curve::moving(&self.work, &users, sets, self.fixed).map(Some)
     }

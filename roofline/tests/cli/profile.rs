@@ -10,7 +10,7 @@ use roofline::model::{Architecture, Format, KNOWN_MODELS, Model, ModelDims};
 use roofline::predict::{DeviceProfile, Numbers, WeightPrecision, inputs, predict};
 use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
 use roofline::report::{Report, Saved, TextValue};
-use roofline::word::Bound;
+use roofline::vocabulary::Bound;
 
 use crate::program::{command, err, out};
 use roofline_test_support::scratch;

@@ -2,7 +2,7 @@
 
 use super::DeviceError;
 use roofline_formulas::hardware::devices::{Architecture, Device, Kind, Market, Vendor};
-use roofline_render::written::in_unit;
+use roofline_render::parse::in_unit;
 
 /// Short names of attributes, in addition to those of the registry.
 const ALIASES: [(&str, &str); 4] = [

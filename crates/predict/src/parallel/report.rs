@@ -9,7 +9,7 @@ use super::{
 use crate::metric::{self, Metric};
 use crate::predict::{Subject, Workload, parameters};
 use roofline_render::chart::terminal::Canvas;
-use roofline_render::number::{figure, maybe, percent};
+use roofline_render::format::{figure, maybe, percent};
 use roofline_render::report::{Checked, Figure, Report, Saved, Schema, Table, Text, facts};
 
 /// Maximum number of rows on a terminal.
@@ -323,7 +323,7 @@ impl Plan {
                 let short = if heading.ends_with("_ideal") { "ideal" } else { heading.as_str() };
                 *heading = short.replace('_', " ");
             }
-            out += &format!("\n{}", table.fitted(canvas, &[]));
+            out += &format!("\n{}", table.render_within(canvas, &[]));
             if rows.len() > MAX_ROWS {
                 out += &format!(" and {} more (every row is in the JSON output)\n", rows.len() - MAX_ROWS);
             }
@@ -454,13 +454,13 @@ impl Plan {
                 0 => "Other layouts".to_owned(),
                 left => format!("Other layouts, the best {} of {}", shown.len(), shown.len() + left),
             };
-            out += &format!("\n{}", alternatives(&title, shown).fitted(canvas, &[]));
+            out += &format!("\n{}", alternatives(&title, shown).render_within(canvas, &[]));
         }
         if row.curve.len() > 1 {
             out += &format!(
                 "\n{}",
                 alternatives("By number of users: best layout for each; ceilings for any layout", &row.curve)
-                    .fitted(canvas, &[])
+                    .render_within(canvas, &[])
             );
         }
         out

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use roofline_formulas::spelled;
-use roofline_render::number::{figure, percent};
+use roofline_render::format::{figure, percent};
 
 /// Expected speeds of a prediction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

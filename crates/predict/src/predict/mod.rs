@@ -28,7 +28,7 @@ use roofline_formulas::quantization::{self, formats::Format};
 use roofline_formulas::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
 use roofline_machine::Machine;
 use roofline_models::{Attention, Head, ModelDims, Operation, QuantMix, Role, Runs, Work};
-use roofline_render::number::threads;
+use roofline_render::format::threads;
 use serde::{Deserialize, Serialize};
 
 pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
@@ -38,7 +38,7 @@ pub use report::{
     CEILING, Change, EXPECTED, Entry, IDEAL, Line, MAX_PREDICTIONS, Predicted, Subject, Sweep, SweptInput,
     UNKNOWN_COMPUTE_PEAK, Workload, ceiling_statement,
 };
-pub use roofline_render::word::Precision;
+pub use roofline_render::vocabulary::Precision;
 
 /// Peaks and capacities of a device, published or measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,8 +139,11 @@ impl DeviceProfile {
     pub fn from_device(device: &Device, precision: Option<Precision>) -> Result<DeviceProfile, MissingPeak> {
         let asked = match precision {
             Some(precision) => {
-                let lacks =
-                    || MissingPeak { device: device.name, precision, has: Precision::of(device).collect() };
+                let lacks = || MissingPeak {
+                    device: device.name,
+                    precision,
+                    has: Precision::with_peak(device).collect(),
+                };
                 Some((precision, precision.peak(device).ok_or_else(lacks)?))
             }
             None => None,

@@ -11,10 +11,10 @@ use crate::metric::{self, Metric};
 use roofline_formulas::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
-use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe, percent, short};
+use roofline_render::display_width::file_name;
+use roofline_render::format::{GB_PER_S, GFLOP_PER_S, figure, maybe, percent, short};
 use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, facts};
-use roofline_render::text::file_name;
-use roofline_render::word::{Bound, Feasibility, Precision};
+use roofline_render::vocabulary::{Bound, Feasibility, Precision};
 
 /// Maximum number of predictions in one result.
 pub const MAX_PREDICTIONS: usize = 10_000;
@@ -529,7 +529,7 @@ impl Predicted {
                 });
                 let title = format!("{}: {phase}, ceiling in token/s", entries[0].device);
                 let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-                out += &format!("\n{}", Table::new(title, &headings, rows).fitted(canvas, &[]));
+                out += &format!("\n{}", Table::new(title, &headings, rows).render_within(canvas, &[]));
             }
         }
         if self.predictions.iter().any(|entry| entry.fits == Some(false)) {
@@ -593,11 +593,11 @@ impl Predicted {
             ("weights", gb("weight_bytes"), bits),
             ("KV cache", gb("cache_bytes"), format!("{batch} × {context} tokens in {}", self.workload.cache)),
             ("footprint", gb("footprint"), fits),
-            ("decode, ceiling", rate("decode_ceiling"), entry.decode_bound.held_back().to_owned()),
+            ("decode, ceiling", rate("decode_ceiling"), entry.decode_bound.describe().to_owned()),
             ("  memory roof", rate("bandwidth_ceiling"), bandwidth),
             ("  compute roof", rate("compute_ceiling"), compute),
             ("decode, ideal", rate("decode_estimate"), ideal.clone()),
-            ("prefill, ceiling", rate("prefill_ceiling"), entry.prefill_bound.held_back().to_owned()),
+            ("prefill, ceiling", rate("prefill_ceiling"), entry.prefill_bound.describe().to_owned()),
             ("prefill, ideal", rate("prefill_estimate"), ideal.clone()),
             ("TTFT, lower bound", first("prefill_least_time"), format!("prompt of {prompt} tokens")),
             ("TTFT, ideal", first("time_to_first_token"), ideal),
@@ -715,7 +715,7 @@ impl Entry {
             intensity_flop_byte: self.result(&format!("{group}_intensity")),
             performance_gflop_s: self.result(&format!("{group}_performance")),
             share: None,
-            whole: 0,
+            total_id: 0,
             bound,
             roof,
             details: vec![
@@ -809,7 +809,10 @@ impl Report for Predicted {
             _ if self.shown.is_none() && self.across.is_some() => self.grids(canvas),
             _ => format!(
                 "\n{}",
-                self.shown.clone().unwrap_or_else(|| self.terminal_table()).fitted(canvas, &HIDDEN_FIRST)
+                self.shown
+                    .clone()
+                    .unwrap_or_else(|| self.terminal_table())
+                    .render_within(canvas, &HIDDEN_FIRST)
             ),
         };
         for Change { device, across, from, before, after } in &self.changes {

@@ -6,7 +6,7 @@ use roofline_formulas::operation::Inputs;
 use roofline_kernels::{
     BlockQ8_0, CacheElement, CacheFormat, KernelError, KvCache, Mask, ThreadPool, attend,
 };
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 
 /// Tokens stored at once while filling a cache.
 const TOKENS_PER_STORE: usize = 256;

@@ -20,8 +20,8 @@ use roofline_kernels::{
 };
 use roofline_machine::{Counters, Machine, Meter, free_memory};
 use roofline_models::{self as model, Dtype, Format, Model, Tensor};
-use roofline_render::paired::Paired;
-use roofline_render::word::Band;
+use roofline_render::reference::RelativeToReference;
+use roofline_render::vocabulary::Band;
 
 /// Bytes per activation.
 const ACTIVATION: f64 = 4.0;
@@ -112,7 +112,7 @@ pub struct Passes {
     /// Number of passes, without the first.
     pub runs: usize,
     /// Comparison with a reference load, interleaved with the operations.
-    pub beside: Option<Paired>,
+    pub reference: Option<RelativeToReference>,
     /// Energy of a pass, in J; absent if the energy counters cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joules: Option<f64>,
@@ -125,7 +125,13 @@ impl Passes {
         times.sort_by(f64::total_cmp);
         let (best_s, median_s) = (*times.first()?, *times.get(times.len() / 2)?);
         let joules = joules.map(|joules| joules / times.len() as f64);
-        Some(Passes { median_s, best_s, runs: times.len(), beside: Paired::of(rounds), joules })
+        Some(Passes {
+            median_s,
+            best_s,
+            runs: times.len(),
+            reference: RelativeToReference::from_rounds(rounds),
+            joules,
+        })
     }
 }
 

@@ -27,8 +27,8 @@ use roofline_formulas::layer_roofline::{self, Recommendation};
 use roofline_formulas::operation::{self, Inputs, Outputs};
 use roofline_formulas::transformer;
 use roofline_models::{Dtype, Kind, Model, Operation, Role, Runs, Tensor, Work};
-use roofline_render::word::{Bound, Priority};
-pub use roofline_render::word::{By, Phase};
+use roofline_render::vocabulary::{Bound, Priority};
+pub use roofline_render::vocabulary::{By, Phase};
 
 /// Workload of a model that generates tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,11 +14,11 @@ use roofline_formulas::transformer_unit;
 use roofline_render::chart::bars::{Bar, Bars};
 use roofline_render::chart::terminal::{Canvas, draw};
 use roofline_render::chart::{Chart, Point, Roof};
-use roofline_render::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
-use roofline_render::paired::Paired;
+use roofline_render::display_width::file_name;
+use roofline_render::format::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
+use roofline_render::reference::RelativeToReference;
 use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, joined};
-use roofline_render::text::file_name;
-use roofline_render::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
+use roofline_render::vocabulary::{Bound, By, Phase, Precision, ROOF_LOSSES};
 
 /// Operations that are not part of a measured token or prompt.
 const NOT_MEASURED: &str =
@@ -408,7 +408,7 @@ impl Profile {
                     value: test.ceiling_tokens_per_s?,
                     measured: Some(test.tokens_per_s),
                     note: format!("measured {}, {}", figure(test.tokens_per_s), percent(test.share)),
-                    stressed: true,
+                    emphasized: true,
                     ..Bar::default()
                 })
             });
@@ -421,7 +421,7 @@ impl Profile {
                 note: measured.map_or_else(String::new, |whole| {
                     format!("measured {}, {}", figure(whole.tokens_per_s), percent(whole.share))
                 }),
-                stressed: true,
+                emphasized: true,
                 ..Bar::default()
             };
             let work = match decode {
@@ -520,12 +520,12 @@ impl Profile {
         let label = format!("{}, measured", whole.phase);
         let measured = Figure::new(speed, label, "token/s", Better::Higher, whole.tokens_per_s);
         // The reference is a time; convert it to a speed.
-        let beside = self.passes.and_then(|passes| passes.beside).map(|time| Paired {
+        let reference = self.passes.and_then(|passes| passes.reference).map(|time| RelativeToReference {
             reference: whole.tokens / time.reference,
             ratio: 1.0 / time.ratio,
             noise: time.noise,
         });
-        let measured = Figure { beside, ..measured.between(whole.tokens_per_s, whole.best_tokens_per_s) };
+        let measured = Figure { reference, ..measured.between(whole.tokens_per_s, whole.best_tokens_per_s) };
         let label = format!("{}, measured, of the ceiling", whole.phase);
         let share = whole.share.map(|value| Figure::new(share, label, "1", Better::Neither, value));
         std::iter::once(measured).chain(share).collect()
@@ -732,7 +732,7 @@ impl Profile {
             _ => (format!("for {}", self.at_once()), format!(", {} tok/s", figure(tokens as f64 / time))),
         };
         format!(
-            "{} measured operations: {} ms {unit}{speed}, at least {} ms ({} of the ceiling; 100 % is out of reach: {WHY_NOT_ALL})\n",
+            "{} measured operations: {} ms {unit}{speed}, at least {} ms ({} of the ceiling; 100 % is out of reach: {ROOF_LOSSES})\n",
             self.measured().count(),
             figure(time * 1e3),
             figure(ideal * 1e3),
@@ -887,15 +887,18 @@ impl Report for Profile {
             // If the roofs were measured with the run, the ceiling is its reference.
             let reference =
                 test.ceiling_tokens_per_s.zip(test.share).filter(|_| self.device.source.is_measured());
-            let beside =
-                reference.zip(noise).map(|((reference, ratio), noise)| Paired { reference, ratio, noise });
-            Figure { noise, beside, ..figure }
+            let reference = reference.zip(noise).map(|((reference, ratio), noise)| RelativeToReference {
+                reference,
+                ratio,
+                noise,
+            });
+            Figure { noise, reference, ..figure }
         });
         // Without an end-to-end speed, the time of the measured operations is compared.
         let passes = self.passes.filter(|_| self.whole.is_none()).map(|passes| {
             let time =
                 Figure::new("pass_time", "all measured operations", SECONDS, Better::Lower, passes.median_s);
-            Figure { beside: passes.beside, ..time.between(passes.best_s, passes.median_s) }
+            Figure { reference: passes.reference, ..time.between(passes.best_s, passes.median_s) }
         });
         totals
             .into_iter()
@@ -969,14 +972,14 @@ impl Report for Profile {
         let totals = self.totals();
         let totals = match totals.rows.is_empty() {
             true => String::new(),
-            false => totals.fitted(canvas, &["gflop", "gb", "flop_per_byte", "least_s"]),
+            false => totals.render_within(canvas, &["gflop", "gb", "flop_per_byte", "least_s"]),
         };
         let holds = if self.ceilings.is_empty() { String::new() } else { format!("{}\n", self.ceilings) };
         let mut parts = vec![self.head()];
         parts.extend([totals, holds, self.expectation_lines()].into_iter().filter(|part| !part.is_empty()));
         parts.push(
             self.table(&shown)
-                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "ideal_us", "mflop"]),
+                .render_within(canvas, &["operations", "activations_mb", "cache_mb", "ideal_us", "mflop"]),
         );
         if shown.len() < self.rows.len() {
             let all = self.rows.len();
@@ -986,14 +989,15 @@ impl Report for Profile {
             table.rows.truncate(self.top.unwrap_or(DEFAULT_ROWS));
             let hidden_first =
                 ["first_from", "first_us", "tensor", "runs", "range_us", "residual_us", "type", "gflop_s"];
-            parts.extend([table.fitted(canvas, &hidden_first), self.measured_sentence()]);
+            parts.extend([table.render_within(canvas, &hidden_first), self.measured_sentence()]);
         }
         parts.extend(self.end_to_end_sentence().map(|line| format!("{line}\n")));
         parts.extend(
-            self.llama_bench_table().map(|table| table.fitted(canvas, &["gflop_s", "gb_s", "threads"])),
+            self.llama_bench_table()
+                .map(|table| table.render_within(canvas, &["gflop_s", "gb_s", "threads"])),
         );
         parts.extend(self.chart().map(|chart| draw(&chart, canvas)));
-        parts.extend(self.advice_table().map(|table| table.fitted(canvas, &["operations"])));
+        parts.extend(self.advice_table().map(|table| table.render_within(canvas, &["operations"])));
         parts.join("\n")
     }
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::svg::STYLE;
-use crate::number::figure;
-use crate::text::{cut, escape};
+use crate::display_width::{cut, escape};
+use crate::format::figure;
 
 /// A bar chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub struct Bars {
     /// Result of the page's equations that replaces the values when a slider changes.
     pub result: Option<String>,
     /// Classifier and the answer for which a bar is faded when a slider changes.
-    pub doubt: Option<(String, String)>,
+    pub fade_if: Option<(String, String)>,
     /// Bars from top to bottom.
     pub bars: Vec<Bar>,
 }
@@ -35,7 +35,7 @@ pub struct Bar {
     /// Length of the bar in the unit of the chart.
     pub value: f64,
     /// True if the bar has the accent color.
-    pub stressed: bool,
+    pub emphasized: bool,
     /// Expected range, drawn as a line in the bar.
     pub band: Option<(f64, f64)>,
     /// Measured value, drawn inside the bar.
@@ -78,7 +78,7 @@ pub fn svg(chart: &Bars) -> String {
     );
     for (index, bar) in chart.bars.iter().enumerate() {
         let y = HEAD + ROW * index as f64;
-        let (width, class) = (length(bar.value), if bar.stressed { "k0" } else { "kx" });
+        let (width, class) = (length(bar.value), if bar.emphasized { "k0" } else { "kx" });
         let name = escape(&cut(&bar.name, MAX_TEXT, true));
         let text = format!("{} {}", figure(bar.value), chart.unit);
         let note = if bar.note.is_empty() { String::new() } else { format!(", {}", bar.note) };
@@ -130,7 +130,8 @@ mod tests {
     use super::*;
 
     fn bars() -> Bars {
-        let bar = |name: &str, value, stressed| Bar { name: name.into(), value, stressed, ..Bar::default() };
+        let bar =
+            |name: &str, value, emphasized| Bar { name: name.into(), value, emphasized, ..Bar::default() };
         Bars {
             title: "a <model>".into(),
             subtitle: "ceilings".into(),

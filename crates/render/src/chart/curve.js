@@ -44,7 +44,7 @@ function amounts(set, work, phase) {
     bandwidth: inputs.bandwidth,
     compute: meanRate(flops / 1e9, time(least), inputs.bandwidth),
   };
-  const estimate = {
+  const ideal = {
     ...ceiling,
     dense_bytes: Math.max(without.pass_weight_bytes, 1),
     expert_bytes: storedExperts * (decode ? least.decode_uniform_share : least.prefill_most_share),
@@ -52,7 +52,7 @@ function amounts(set, work, phase) {
     bandwidth: inputs.bandwidth * inputs.bandwidth_efficiency,
     compute: meanRate(flops / 1e9, time(likely), inputs.bandwidth) * inputs.compute_efficiency,
   };
-  return { ceiling, estimate, least };
+  return { ceiling, ideal, least };
 }
 
 /** Communication times between the devices of a layout, in seconds. */
@@ -75,7 +75,7 @@ function messages(set, layout, amount, parts, least) {
 /** One phase on identical devices: the times of ceiling and ideal in seconds, and the memory per device in GB. */
 function timed(set, layout, work, phase) {
   const copy = { ...work, batch: work.batch / layout.copies };
-  const { ceiling, estimate } = amounts(set, copy, phase);
+  const { ceiling, ideal } = amounts(set, copy, phase);
   const decode = phase === "decode";
   const flight = Math.min(layout.pipeline, decode ? copy.batch : ceiling.tokens);
   const cuts = [];
@@ -92,10 +92,10 @@ function timed(set, layout, work, phase) {
   };
   const least = stage(ceiling, flight, true);
   const likely = Math.min(...cuts.map((parts) => {
-    const outputs = stage(estimate, parts, false);
+    const outputs = stage(ideal, parts, false);
     return decode ? outputs.step_time : outputs.flushed_time;
   }));
-  const activations = (estimate.cache_bytes - ceiling.cache_bytes) / layout.pipeline / least.stage_devices;
+  const activations = (ideal.cache_bytes - ceiling.cache_bytes) / layout.pipeline / least.stage_devices;
   return { least: least.step_least_time, likely, gigabytes: (least.device_memory + activations) / 1e9 };
 }
 
@@ -131,7 +131,7 @@ function serve(set, layout, { users, input, output, reuse }) {
   return {
     users, layout: layout.name,
     ceiling: { token_ms: 1e3 * decode.least, rate: layout.copies * least.output_ceiling },
-    estimate: { token_ms: 1e3 * likely.token_time, rate: layout.copies * likely.output_rate },
+    ideal: { token_ms: 1e3 * likely.token_time, rate: layout.copies * likely.output_rate },
     first_ms: 1e3 * likely.first_token_time,
     fits: (set.capacity === null || decode.gigabytes <= set.capacity * (1 + 1e-9)) && room,
     enough: true,
@@ -139,24 +139,24 @@ function serve(set, layout, { users, input, output, reuse }) {
 }
 
 /** The best layout for a number of users, with the highest ceilings of all layouts; null if none fits. */
-function best(set, asked) {
-  const layouts = set.layouts.filter((layout) => asked.users % layout.copies === 0);
-  const spots = layouts.map((layout) => serve(set, layout, asked)).filter((spot) => spot.fits);
+function best(set, requested) {
+  const layouts = set.layouts.filter((layout) => requested.users % layout.copies === 0);
+  const spots = layouts.map((layout) => serve(set, layout, requested)).filter((spot) => spot.fits);
   if (spots.length === 0) return null;
-  const found = spots.reduce((one, other) => (other.estimate.rate > one.estimate.rate ? other : one));
+  const found = spots.reduce((one, other) => (other.ideal.rate > one.ideal.rate ? other : one));
   const token_ms = Math.min(...spots.map((spot) => spot.ceiling.token_ms));
   return { ...found, ceiling: { token_ms, rate: Math.max(...spots.map((spot) => spot.ceiling.rate)) } };
 }
 
 /** The curve of a device set for the values of the sliders. */
-function curve(set, asked) {
-  const numbers = new Set([asked.users]);
+function curve(set, requested) {
+  const numbers = new Set([requested.users]);
   for (let users = 1; users <= 65536; users *= 2) numbers.add(users);
   const spots = [];
   for (const users of [...numbers].sort((a, b) => a - b)) {
-    const spot = best(set, { ...asked, users });
+    const spot = best(set, { ...requested, users });
     if (spot === null) break;
-    spots.push({ ...spot, asked: users === asked.users });
+    spots.push({ ...spot, requested: users === requested.users });
   }
   return spots;
 }
@@ -198,9 +198,9 @@ function axis(values) {
 function labels(dots, left, right, bottom) {
   const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
   const taken = dots.map(({ x, y }) => [x - 5, y - 5, x + 5, y + 5]);
-  for (const dot of [...dots].sort((one, other) => Number(other.spot.asked) - Number(one.spot.asked))) {
-    const text = dot.spot.asked ? `${dot.spot.users} users` : String(dot.spot.users);
-    const width = text.length * (dot.spot.asked ? 7.5 : 6.5);
+  for (const dot of [...dots].sort((one, other) => Number(other.spot.requested) - Number(one.spot.requested))) {
+    const text = dot.spot.requested ? `${dot.spot.users} users` : String(dot.spot.users);
+    const width = text.length * (dot.spot.requested ? 7.5 : 6.5);
     for (const [above, before] of [[false, false], [true, true], [true, false], [false, true]]) {
       const [x, y] = [before ? dot.x - 8 : dot.x + 8, above ? dot.y - 7 : dot.y + 16];
       const from = before ? x - width : x;
@@ -229,7 +229,7 @@ function draw(lines) {
   stage.replaceChildren();
   const svg = element(stage, "svg", { class: "roofline", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": document.title });
   element(svg, "rect", { class: "paper", width: "100%", height: "100%" });
-  const paces = lines.flatMap((line) => line.spots.flatMap((spot) => [spot.ceiling, spot.estimate]));
+  const paces = lines.flatMap((line) => line.spots.flatMap((spot) => [spot.ceiling, spot.ideal]));
   const [across, up] = [axis(paces.map((pace) => pace.token_ms)), axis(paces.map((pace) => pace.rate))];
   const x = (value) => left + across.at(value) * (right - left);
   const y = (value) => bottom - up.at(value) * (bottom - top);
@@ -244,23 +244,23 @@ function draw(lines) {
   element(svg, "path", { class: "axis", d: `M${left} ${top}V${bottom}H${right}` });
   element(svg, "text", { class: "caption", x: (left + right) / 2, y: bottom + 40, "text-anchor": "middle" }, captions[0]);
   element(svg, "text", { class: "caption", transform: `translate(16 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, captions[1]);
-  const dots = lines.flatMap((line, index) => line.spots.map((spot) => ({ line: index, spot, x: x(spot.estimate.token_ms), y: y(spot.estimate.rate) })));
+  const dots = lines.flatMap((line, index) => line.spots.map((spot) => ({ line: index, spot, x: x(spot.ideal.token_ms), y: y(spot.ideal.rate) })));
   labels(dots, left, right, bottom);
   lines.forEach((line, index) => {
-    const colour = index % 8;
-    for (const kind of ["ceiling", "estimate"]) {
+    const color = index % 8;
+    for (const kind of ["ceiling", "ideal"]) {
       const path = line.spots.map((spot) => `${x(spot[kind].token_ms)} ${y(spot[kind].rate)}`);
-      if (path.length) element(svg, "path", { class: `curve ${kind} s${colour}`, d: `M${path.join("L")}` });
+      if (path.length) element(svg, "path", { class: `curve ${kind} s${color}`, d: `M${path.join("L")}` });
     }
-    const own = dots.filter((dot) => dot.line === index).sort((one, other) => Number(one.spot.asked) - Number(other.spot.asked));
+    const own = dots.filter((dot) => dot.line === index).sort((one, other) => Number(one.spot.requested) - Number(other.spot.requested));
     for (const { spot, x: cx, y: cy, label } of own) {
       const group = element(svg, "g");
-      element(group, "title", {}, `${line.name}, ${spot.users} users, ${spot.layout}: ${figure(spot.estimate.rate)} token/s and ${figure(spot.estimate.token_ms)} ms per token (ideal); ceiling ${figure(spot.ceiling.rate)} token/s, ${figure(spot.ceiling.token_ms)} ms per token`);
-      element(group, "circle", { class: `spot ${spot.enough ? "met" : "unmet"} k${colour} s${colour}${spot.asked ? " asked" : ""}`, cx, cy, r: spot.asked ? 6.5 : 4 });
-      if (label) element(group, "text", { class: `users${spot.asked ? " asked" : ""}`, x: label.x, y: label.y, "text-anchor": label.anchor }, label.text);
+      element(group, "title", {}, `${line.name}, ${spot.users} users, ${spot.layout}: ${figure(spot.ideal.rate)} token/s and ${figure(spot.ideal.token_ms)} ms per token (ideal); ceiling ${figure(spot.ceiling.rate)} token/s, ${figure(spot.ceiling.token_ms)} ms per token`);
+      element(group, "circle", { class: `spot ${spot.enough ? "met" : "unmet"} k${color} s${color}${spot.requested ? " requested" : ""}`, cx, cy, r: spot.requested ? 6.5 : 4 });
+      if (label) element(group, "text", { class: `users${spot.requested ? " requested" : ""}`, x: label.x, y: label.y, "text-anchor": label.anchor }, label.text);
     }
     const at = bottom + 60 + 22 * index;
-    element(svg, "path", { class: `curve estimate s${colour}`, d: `M${left} ${at}h24` });
+    element(svg, "path", { class: `curve ideal s${color}`, d: `M${left} ${at}h24` });
     element(svg, "text", { class: "entry", x: left + 32, y: at, dy: "0.35em" }, line.spots.length ? line.name : `${line.name}: does not fit`);
   });
 }
@@ -273,10 +273,10 @@ function table(lines) {
   for (const name of ["devices", "users", "layout", "token/s, ceiling", "token/s, ideal", "ms per token, ceiling", "ms per token, ideal", "TTFT in ms, ideal"]) element(head, "th", { scope: "col" }, name);
   const body = element(made, "tbody");
   for (const line of lines) for (const spot of line.spots) {
-    const row = element(body, "tr", spot.asked ? { class: "asked" } : {});
+    const row = element(body, "tr", spot.requested ? { class: "requested" } : {});
     for (const cell of [line.name, spot.users, spot.layout]) element(row, "td", {}, String(cell));
     // The tooltip has all digits.
-    for (const value of [spot.ceiling.rate, spot.estimate.rate, spot.ceiling.token_ms, spot.estimate.token_ms, spot.first_ms]) element(row, "td", { title: value }, figure(value));
+    for (const value of [spot.ceiling.rate, spot.ideal.rate, spot.ceiling.token_ms, spot.ideal.token_ms, spot.first_ms]) element(row, "td", { title: value }, figure(value));
   }
 }
 
@@ -289,8 +289,8 @@ function show(lines) {
 
 if (moving) {
   const home = document.getElementById("sliders");
-  const asked = Object.fromEntries(moving.sliders.map((slider) => [slider.quantity, slider.start]));
-  const subtitle = document.getElementById("asked");
+  const requested = Object.fromEntries(moving.sliders.map((slider) => [slider.quantity, slider.start]));
+  const subtitle = document.getElementById("requested");
   const problem = document.getElementById("problem");
   const controls = [];
   const update = () => {
@@ -298,9 +298,9 @@ if (moving) {
     try {
       const lines = chart.lines.map((line, index) => {
         const set = moving.sets.find((one) => one.line === index);
-        return set ? { ...line, spots: curve(set, asked) } : line;
+        return set ? { ...line, spots: curve(set, requested) } : line;
       });
-      subtitle.textContent = `${asked.users} users, prompts of ${asked.input} and answers of ${asked.output} tokens${asked.reuse > 0 ? `, ${100 * asked.reuse} % of each prompt cached` : ""}`;
+      subtitle.textContent = `${requested.users} users, prompts of ${requested.input} and answers of ${requested.output} tokens${requested.reuse > 0 ? `, ${100 * requested.reuse} % of each prompt cached` : ""}`;
       show(lines);
     } catch (error) {
       problem.textContent = String(error);
@@ -318,12 +318,12 @@ if (moving) {
     };
     place(slider.start);
     range.addEventListener("input", () => {
-      asked[slider.quantity] = slider.stops[Number(range.value)];
-      output.textContent = String(asked[slider.quantity]);
+      requested[slider.quantity] = slider.stops[Number(range.value)];
+      output.textContent = String(requested[slider.quantity]);
       update();
     });
     controls.push(() => {
-      asked[slider.quantity] = slider.start;
+      requested[slider.quantity] = slider.start;
       place(slider.start);
     });
   }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::html::{Slider, Step};
 use super::terminal::Canvas;
 use super::{Log, html, svg};
-use crate::number::figure;
-use crate::text::{columns, cut, escape};
+use crate::display_width::{columns, cut, escape};
+use crate::format::figure;
 
 const PAGE: &str = include_str!("curve.html");
 const SCRIPT: &str = include_str!("curve.js");
@@ -47,13 +47,13 @@ pub struct Spot {
     /// Ceiling: no layout is faster.
     pub ceiling: Pace,
     /// Ideal throughput and latency of the best layout.
-    pub estimate: Pace,
+    pub ideal: Pace,
     /// Ideal time to first token, in milliseconds.
     pub first_ms: f64,
     /// True if the objectives are met.
     pub enough: bool,
     /// True if this is the requested number of users.
-    pub asked: bool,
+    pub requested: bool,
 }
 
 /// Latency and throughput.
@@ -67,7 +67,7 @@ pub struct Pace {
 
 /// Data that a page needs to recompute the curves.
 #[derive(Clone, Debug, Serialize)]
-pub struct Moving {
+pub struct CurveModel {
     /// JavaScript that declares the modules of the equations.
     pub module: String,
     /// Calls of each contract, in order.
@@ -81,12 +81,12 @@ pub struct Moving {
     /// Fixed cost of a message for the ideal, in µs.
     pub start: f64,
     /// Sets of identical devices.
-    pub sets: Vec<MovingSet>,
+    pub sets: Vec<DeviceSetModel>,
 }
 
 /// A set of identical devices.
 #[derive(Clone, Debug, Serialize)]
-pub struct MovingSet {
+pub struct DeviceSetModel {
     /// Index of the curve.
     pub line: usize,
     /// Number of devices.
@@ -102,12 +102,12 @@ pub struct MovingSet {
     /// Inputs of `transformer-v1` for the ideal.
     pub likely: BTreeMap<String, f64>,
     /// Layouts of the model over the devices.
-    pub layouts: Vec<MovingLayout>,
+    pub layouts: Vec<LayoutModel>,
 }
 
 /// A layout of a model over devices.
 #[derive(Clone, Debug, Serialize)]
-pub struct MovingLayout {
+pub struct LayoutModel {
     /// Description of the layout.
     pub name: String,
     /// Degree of tensor parallelism.
@@ -129,11 +129,11 @@ const TOP: f64 = 76.0;
 const BOTTOM: f64 = 78.0;
 const LEGEND_LINE: f64 = 20.0;
 /// Number of distinct colors.
-const COLOURS: usize = 8;
+const COLORS: usize = 8;
 
 impl Curves {
     fn paces(&self) -> impl Iterator<Item = Pace> {
-        self.lines.iter().flat_map(|line| &line.spots).flat_map(|spot| [spot.ceiling, spot.estimate])
+        self.lines.iter().flat_map(|line| &line.spots).flat_map(|spot| [spot.ceiling, spot.ideal])
     }
 
     /// Returns the axes in milliseconds and tokens per second, with a margin around the curves.
@@ -195,37 +195,36 @@ pub fn svg(chart: &Curves) -> String {
     );
     let mut dots = Vec::new();
     for (line, curve) in chart.lines.iter().enumerate() {
-        let dot =
-            |spot| Dot { line, spot, x: x(spot.estimate.token_ms), y: y(spot.estimate.rate), label: None };
+        let dot = |spot| Dot { line, spot, x: x(spot.ideal.token_ms), y: y(spot.ideal.rate), label: None };
         dots.extend(curve.spots.iter().map(dot));
     }
     label(&mut dots, (LEFT, right, bottom));
     for (index, line) in chart.lines.iter().enumerate() {
-        let colour = index % COLOURS;
+        let color = index % COLORS;
         for (class, of) in
-            [("ceiling", (|spot| &spot.ceiling) as fn(&Spot) -> &Pace), ("estimate", |spot| &spot.estimate)]
+            [("ceiling", (|spot| &spot.ceiling) as fn(&Spot) -> &Pace), ("ideal", |spot| &spot.ideal)]
         {
             let path: Vec<String> = line.spots.iter().map(|spot| place(of(spot))).collect();
             if !path.is_empty() {
-                let _ = writeln!(out, "<path class=\"curve {class} s{colour}\" d=\"M{}\"/>", path.join("L"));
+                let _ = writeln!(out, "<path class=\"curve {class} s{color}\" d=\"M{}\"/>", path.join("L"));
             }
         }
         let dots = dots.iter().filter(|dot| dot.line == index);
         // The requested number of users is drawn last, on top.
-        let (asked, others): (Vec<&Dot>, Vec<&Dot>) = dots.partition(|dot| dot.spot.asked);
-        for Dot { spot, x, y, label, .. } in others.into_iter().chain(asked) {
+        let (requested, others): (Vec<&Dot>, Vec<&Dot>) = dots.partition(|dot| dot.spot.requested);
+        for Dot { spot, x, y, label, .. } in others.into_iter().chain(requested) {
             let kind = if spot.enough { "met" } else { "unmet" };
-            let (size, asked) = if spot.asked { (6.5, " asked") } else { (4.0, "") };
+            let (size, requested) = if spot.requested { (6.5, " requested") } else { (4.0, "") };
             let _ = write!(
                 out,
-                "<g><title>{}</title><circle class=\"spot {kind} k{colour} s{colour}{asked}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{size}\"/>",
+                "<g><title>{}</title><circle class=\"spot {kind} k{color} s{color}{requested}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{size}\"/>",
                 escape(&describe_spot(&line.name, spot))
             );
             if let Some((x, y, anchor)) = label {
                 let text = spot.label();
                 let _ = write!(
                     out,
-                    "<text class=\"users{asked}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
+                    "<text class=\"users{requested}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
                 );
             }
             out += "</g>\n";
@@ -233,8 +232,8 @@ pub fn svg(chart: &Curves) -> String {
         let at = bottom + 66.0 + LEGEND_LINE * index as f64;
         let _ = writeln!(
             out,
-            "<path class=\"curve estimate s{colour}\" d=\"M{LEFT} {0:.1}h26\"/><text class=\"entry\" x=\"{1}\" y=\"{0:.1}\" dy=\"0.35em\">{2}, ideal</text>\
-             <path class=\"curve ceiling s{colour}\" d=\"M{3} {0:.1}h26\"/><text class=\"entry\" x=\"{4}\" y=\"{0:.1}\" dy=\"0.35em\">ceiling</text>",
+            "<path class=\"curve ideal s{color}\" d=\"M{LEFT} {0:.1}h26\"/><text class=\"entry\" x=\"{1}\" y=\"{0:.1}\" dy=\"0.35em\">{2}, ideal</text>\
+             <path class=\"curve ceiling s{color}\" d=\"M{3} {0:.1}h26\"/><text class=\"entry\" x=\"{4}\" y=\"{0:.1}\" dy=\"0.35em\">ceiling</text>",
             at,
             LEFT + 34.0,
             escape(&cut(&line.name, 60, true)),
@@ -257,7 +256,7 @@ struct Dot<'a> {
 
 impl Spot {
     fn label(&self) -> String {
-        if self.asked { format!("{} users", self.users) } else { self.users.to_string() }
+        if self.requested { format!("{} users", self.users) } else { self.users.to_string() }
     }
 }
 
@@ -267,10 +266,10 @@ fn label(dots: &mut [Dot<'_>], (left, right, bottom): (f64, f64, f64)) {
     let mut taken: Vec<[f64; 4]> =
         dots.iter().map(|dot| [dot.x - 5.0, dot.y - 5.0, dot.x + 5.0, dot.y + 5.0]).collect();
     let mut order: Vec<usize> = (0..dots.len()).collect();
-    order.sort_by_key(|index| !dots[*index].spot.asked);
+    order.sort_by_key(|index| !dots[*index].spot.requested);
     for index in order {
         let Dot { spot, x, y, .. } = dots[index];
-        let width = spot.label().chars().count() as f64 * if spot.asked { 7.5 } else { 6.5 };
+        let width = spot.label().chars().count() as f64 * if spot.requested { 7.5 } else { 6.5 };
         let place = |above: bool, before: bool| {
             let (y, x) = (if above { y - 7.0 } else { y + 16.0 }, if before { x - 8.0 } else { x + 8.0 });
             let from = if before { x - width } else { x };
@@ -294,12 +293,12 @@ const ACROSS: &str = "time per output token, ms";
 const UP: &str = "throughput of all users, token/s";
 
 fn describe_spot(devices: &str, spot: &Spot) -> String {
-    let Spot { users, layout, ceiling, estimate, first_ms, .. } = spot;
+    let Spot { users, layout, ceiling, ideal, first_ms, .. } = spot;
     format!(
         "{devices}, {users} users: {} token/s, {} ms per token, first token after {} ms (ideal, {layout}); ceiling {} token/s, \
          {} ms per token",
-        figure(estimate.rate),
-        figure(estimate.token_ms),
+        figure(ideal.rate),
+        figure(ideal.token_ms),
         figure(*first_ms),
         figure(ceiling.rate),
         figure(ceiling.token_ms),
@@ -378,7 +377,7 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
             let letter = char::from(b'A' + (index % 26) as u8);
             for (glyph, of) in [
                 (letter.to_ascii_lowercase(), (|spot| spot.ceiling) as fn(&Spot) -> Pace),
-                (letter, |spot| spot.estimate),
+                (letter, |spot| spot.ideal),
             ] {
                 for pair in line.spots.windows(2) {
                     let (from, to) = (of(&pair[0]), of(&pair[1]));
@@ -399,8 +398,8 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
             }
         }
         for line in &chart.lines {
-            for spot in line.spots.iter().filter(|spot| spot.asked) {
-                let (x, y) = cell(spot.estimate);
+            for spot in line.spots.iter().filter(|spot| spot.requested) {
+                let (x, y) = cell(spot.ideal);
                 cells[y][x] = if canvas.unicode { '●' } else { '@' };
             }
         }
@@ -432,14 +431,14 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
     for (index, line) in chart.lines.iter().enumerate() {
         let letter = char::from(b'A' + (index % 26) as u8);
         let small = letter.to_ascii_lowercase();
-        let asked = line.spots.iter().find(|spot| spot.asked);
+        let requested = line.spots.iter().find(|spot| spot.requested);
         let mark = if canvas.unicode { '●' } else { '@' };
-        let asked = asked.map(|spot| format!(", {mark} {} users", spot.users)).unwrap_or_default();
+        let requested = requested.map(|spot| format!(", {mark} {} users", spot.users)).unwrap_or_default();
         let ends = match line.spots.as_slice() {
             [first, .., last] => format!(", {} to {} users", first.users, last.users),
             _ => String::new(),
         };
-        out += &format!("{letter} {}: ideal{ends}{asked}; {small} ceiling\n", line.name);
+        out += &format!("{letter} {}: ideal{ends}{requested}; {small} ceiling\n", line.name);
     }
     out
 }
@@ -449,11 +448,11 @@ struct Data<'a> {
     chart: &'a Curves,
     style: String,
     captions: [&'a str; 2],
-    moving: Option<&'a Moving>,
+    moving: Option<&'a CurveModel>,
 }
 
 /// Renders the curves as a self-contained HTML page; with `moving`, it has sliders.
-pub fn page(chart: &Curves, moving: Option<&Moving>) -> String {
+pub fn page(chart: &Curves, moving: Option<&CurveModel>) -> String {
     let style = format!("{}{STYLE}", svg::STYLE);
     let data = Data { chart, style: style.clone(), captions: [ACROSS, UP], moving };
     // Plain data with string keys always serializes.
@@ -478,14 +477,14 @@ mod tests {
     use super::*;
 
     fn curves() -> Curves {
-        let spot = |users: f64, asked| Spot {
+        let spot = |users: f64, requested| Spot {
             users,
             layout: "tensor 8".into(),
             ceiling: Pace { token_ms: 4.0 + users / 32.0, rate: users / (0.004 + users / 32_000.0) },
-            estimate: Pace { token_ms: 8.0 + users / 8.0, rate: users / (0.008 + users / 8000.0) },
+            ideal: Pace { token_ms: 8.0 + users / 8.0, rate: users / (0.008 + users / 8000.0) },
             first_ms: 60.0,
             enough: users < 100.0,
-            asked,
+            requested,
         };
         let line = |name: &str| Curve {
             name: name.into(),
@@ -502,7 +501,7 @@ mod tests {
     fn pictures_show_and_describe_every_spot() {
         let picture = svg(&curves());
         assert_eq!(picture.matches("<circle").count(), 10);
-        assert_eq!(picture.matches("class=\"curve estimate").count(), 4, "two curves and two legend entries");
+        assert_eq!(picture.matches("class=\"curve ideal").count(), 4, "two curves and two legend entries");
         assert!(picture.contains(">64 users<") && picture.contains("spot unmet"), "{picture}");
         assert!(picture.contains("8x h100_sxm, 64 users: 4000 token/s, 16.0 ms per token"), "{picture}");
         assert!(picture.contains("a &lt;model&gt;") && !picture.contains("<b>"), "{picture}");
@@ -512,7 +511,7 @@ mod tests {
     fn text_has_a_legend_and_respects_the_width() {
         for unicode in [true, false] {
             for wide in [30, 60, 100] {
-                let canvas = Canvas { columns: wide, rows: 24, unicode, colour: false, limit: None };
+                let canvas = Canvas { columns: wide, rows: 24, unicode, color: false, limit: None };
                 let text = text(&curves(), &canvas);
                 assert!(unicode || text.is_ascii(), "{text}");
                 assert!(text.contains("A 8x h100_sxm: ideal, 1 to 256 users"), "{text}");
@@ -525,7 +524,7 @@ mod tests {
 
     #[test]
     fn empty_charts_are_drawn() {
-        let canvas = Canvas { columns: 80, rows: 24, unicode: true, colour: false, limit: None };
+        let canvas = Canvas { columns: 80, rows: 24, unicode: true, color: false, limit: None };
         for chart in [Curves::default(), Curves { lines: vec![Curve::default()], ..Curves::default() }] {
             assert!(svg(&chart).ends_with("</svg>\n"));
             assert!(!text(&chart, &canvas).is_empty());

@@ -33,7 +33,7 @@ include!(concat!(env!("OUT_DIR"), "/equations.rs"));
 
 impl Equations {
     /// Generates the equations of a contract.
-    pub fn of(contract: &Contract) -> Equations {
+    pub fn from_contract(contract: &Contract) -> Equations {
         let module = rust::module_name(&contract.metadata.id);
         let equations = contract.order.iter().filter_map(|index| contract.equations.get(*index));
         let equations = equations.map(|one| (&one.name, &one.expression.operands));
@@ -100,7 +100,7 @@ mod tests {
             let source = roofline_contracts::library::built_in(file).unwrap();
             let contract = roofline_contracts::compile(source).contract.unwrap();
             let Some(generated) = Equations::built_in(&contract.metadata.id) else { continue };
-            let expected = Equations::of(&contract);
+            let expected = Equations::from_contract(&contract);
             assert_eq!((&generated.script, &generated.calls), (&expected.script, &expected.calls), "{file}");
             assert_eq!(generated.quantities.len(), expected.quantities.len(), "{file}");
             for (generated, expected) in generated.quantities.iter().zip(&expected.quantities) {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::bars::Bars;
 use super::{Chart, drawable, svg};
-use crate::number;
+use crate::display_width::{cut, escape};
+use crate::format;
 use crate::report::Table;
-use crate::text::{cut, escape};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -304,11 +304,11 @@ fn lines(chart: &Chart) -> Vec<Line> {
         .into_iter()
         .map(|line| {
             let figure =
-                |value, unit: &str| drawable(value).map(|value| format!("{} {unit}", number::figure(value)));
+                |value, unit: &str| drawable(value).map(|value| format!("{} {unit}", format::figure(value)));
             let slope = figure(line.roof.bandwidth_gb_s, "GB/s");
             let flat = figure(line.roof.compute_gflop_s, "GFLOP/s");
             let ridge =
-                line.ridge.map(|ridge| format!("ridge {} FLOP/byte", number::figure(ridge.intensity)));
+                line.ridge.map(|ridge| format!("ridge {} FLOP/byte", format::figure(ridge.intensity)));
             Line {
                 name: chart.full_name(line.roof),
                 group: chart.group_of(line.roof),
@@ -333,7 +333,7 @@ mod tests {
     fn what_if() -> (Chart, WhatIf) {
         let source = roofline_contracts::library::built_in("operation-v1").expect("the contract is built in");
         let contract = roofline_contracts::compile(source).contract.expect("the contract is valid");
-        let equations = super::super::equations::Equations::of(&contract);
+        let equations = super::super::equations::Equations::from_contract(&contract);
         let recipe = Recipe {
             steps: equations.steps(&["attainable", "least_time", "bound"], &[]),
             intensity: "arithmetic_intensity".into(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use super::{Chart, Log, Place, Point};
-use crate::number;
-use crate::text::{cut, shorten};
+use crate::display_width::{cut, shorten};
+use crate::format;
 
 /// Font size in pixels.
 pub const TEXT: f64 = 12.0;
@@ -287,7 +287,7 @@ impl Layout {
             return;
         };
         let top = self.plot.bottom() - LINE - 5.0;
-        let figure = format!("ridge {}", number::figure(first.intensity));
+        let figure = format!("ridge {}", format::figure(first.intensity));
         let (memory, compute) = ("memory-bound", "compute-bound");
         let left =
             |text: &str, x: f64| Frame::upright(x - 10.0 - width(text, TEXT), top, width(text, TEXT), LINE);
@@ -340,7 +340,7 @@ impl Layout {
                 .into_iter()
                 .filter_map(|(part, unit, line)| Some((part, unit, line?)))
             {
-                let figure = format!("{} {unit}", number::figure(figure));
+                let figure = format!("{} {unit}", format::figure(figure));
                 // Roofs that share a slope or a flat part are labeled once.
                 if !labeled.insert((roof.group.clone(), figure.clone())) {
                     continue;
@@ -409,7 +409,7 @@ impl Layout {
             };
             let mut text = cut(&first.name, 30, true);
             if mark.points.len() > 1 {
-                text += &format!(" +{}", number::count(mark.points.len() - 1));
+                text += &format!(" +{}", format::count(mark.points.len() - 1));
             }
             let label = self.next_to(index, text);
             if let Some(mark) = self.marks.get_mut(index) {

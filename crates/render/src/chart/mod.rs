@@ -14,7 +14,7 @@ mod layout;
 mod sample;
 mod scale;
 
-pub use crate::word::Bound;
+pub use crate::vocabulary::Bound;
 pub use scale::Log;
 
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ pub struct Point {
     pub share: Option<f64>,
     /// Identifies the total that `share` refers to; shares of different totals are not added.
     #[serde(default, skip_serializing_if = "is_first")]
-    pub whole: usize,
+    pub total_id: usize,
     /// Limiting resource.
     #[serde(default)]
     pub bound: Bound,
@@ -90,8 +90,8 @@ pub struct Point {
     pub details: Vec<(String, String)>,
 }
 
-fn is_first(whole: &usize) -> bool {
-    *whole == 0
+fn is_first(total_id: &usize) -> bool {
+    *total_id == 0
 }
 
 /// A position on the chart; both coordinates are finite and positive.
@@ -165,8 +165,8 @@ impl Chart {
                 let kind = std::mem::replace(&mut point.group, title.clone());
                 point.details.insert(0, ("kind".into(), kind));
                 point.roof = has_roofs.then(|| before + point.roof.unwrap_or(0));
-                point.whole = first.saturating_add(point.whole);
-                totals = totals.max(point.whole.saturating_add(1));
+                point.total_id = first.saturating_add(point.total_id);
+                totals = totals.max(point.total_id.saturating_add(1));
                 point
             }));
         }
@@ -191,7 +191,7 @@ impl Chart {
         let mut shares = BTreeMap::new();
         for point in points.iter().filter_map(|point| self.points.get(*point)) {
             if let Some(share) = point.share.filter(|share| share.is_finite()) {
-                *shares.entry(point.whole).or_insert(0.0) += share;
+                *shares.entry(point.total_id).or_insert(0.0) += share;
             }
         }
         shares
@@ -429,7 +429,7 @@ mod tests {
                     .collect(),
             };
             for unicode in [true, false] {
-                let text = terminal::draw(&chart, &terminal::Canvas { columns, rows, unicode, colour: false, limit: None });
+                let text = terminal::draw(&chart, &terminal::Canvas { columns, rows, unicode, color: false, limit: None });
                 proptest::prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
             }
             let picture = svg::draw(&chart, svg::Size::default());

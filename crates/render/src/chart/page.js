@@ -66,7 +66,7 @@ window.addEventListener("error", (event) => {
   const bounds = ["memory", "compute", "overhead", "undefined"].filter(
     (bound) => (whatIf && ["memory", "compute"].includes(bound)) || points.some((point) => point.bound === bound)
   );
-  const colour = new Map(kinds.map((kind, index) => [kind, index < 8 ? `k${index}` : "kx"]));
+  const color = new Map(kinds.map((kind, index) => [kind, index < 8 ? `k${index}` : "kx"]));
   const boundName = (bound) => (bound === "undefined" ? "undefined" : `${bound}-bound`);
 
   const state = {
@@ -410,7 +410,7 @@ window.addEventListener("error", (event) => {
     for (const mark of marks) {
       const { point } = mark;
       const faded = state.chosen !== null && state.chosen !== point.index ? " faded" : "";
-      const element = shape(point.bound, mark.x, mark.y, mark.radius, { class: `mark ${colour.get(point.kind)}${faded}`, "data-point": point.index });
+      const element = shape(point.bound, mark.x, mark.y, mark.radius, { class: `mark ${color.get(point.kind)}${faded}`, "data-point": point.index });
       if (state.chosen === point.index) element.classList.add("chosen");
       if (alone) element.append(svg("title", {}, `${cut(point.name, 200)}\n${figure(point.x)} FLOP/byte, ${figure(point.y)} GFLOP/s`));
       layer.append(element);
@@ -424,7 +424,7 @@ window.addEventListener("error", (event) => {
       for (const kind of kinds.filter((kind) => kind && marks.some((mark) => mark.point.kind === kind))) {
         const label = cut(kind, 28);
         if (left + widthOf(label) + 12 > box.right) break;
-        add(shape("memory", left, height - 24, 5, { class: `mark ${colour.get(kind)}` }));
+        add(shape("memory", left, height - 24, 5, { class: `mark ${color.get(kind)}` }));
         add(text(label, { class: "entry", x: px(left + 12), y: height - 24, dy: "0.35em" }));
         left += widthOf(label) + 40;
       }
@@ -670,7 +670,7 @@ window.addEventListener("error", (event) => {
     target.append(list);
     target.hidden = all.length < 2;
   };
-  choices($("kinds"), "kind", kinds, state.kinds, (kind) => shape("memory", 7, 7, 5, { class: `mark ${colour.get(kind)}` }), (kind) => cut(kind, 60) || "none");
+  choices($("kinds"), "kind", kinds, state.kinds, (kind) => shape("memory", 7, 7, 5, { class: `mark ${color.get(kind)}` }), (kind) => cut(kind, 60) || "none");
   choices($("bounds"), "bound", bounds, state.bounds, (bound) => shape(bound, 7, 7, 5, { class: "mark shape" }), boundName);
 
   const stops = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
@@ -883,10 +883,10 @@ window.addEventListener("error", (event) => {
     const value = (shown) => known[shown.result] / (shown.per ?? 1);
     const [whole, capacity] = [value(memory.whole), value(memory.capacity)];
     const full = Math.max(whole, drawable(capacity) ? capacity : 0);
-    const parts = memory.parts.map((part, index) => ({ ...part, value: value(part), colour: `var(--part-${index})` })).filter((part) => part.value > 0);
+    const parts = memory.parts.map((part, index) => ({ ...part, value: value(part), color: `var(--part-${index})` })).filter((part) => part.value > 0);
     const piece = (part) => {
       const element = html("span", { title: `${part.label} ${figure(part.value)} ${part.unit}` });
-      element.style.cssText = `width:${(part.value / full) * 100}%;background:${part.colour}`;
+      element.style.cssText = `width:${(part.value / full) * 100}%;background:${part.color}`;
       return element;
     };
     const limit = html("span", { class: "limit" });
@@ -895,7 +895,7 @@ window.addEventListener("error", (event) => {
     $("memory-parts").replaceChildren(
       ...parts.map((part) => {
         const line = html("li", {}, `${part.label} ${figure(part.value)} ${part.unit}`);
-        line.style.setProperty("--part", part.colour);
+        line.style.setProperty("--part", part.color);
         return line;
       })
     );
@@ -1062,14 +1062,14 @@ window.addEventListener("error", (event) => {
   // Bars are a list, so that screen readers read the figures.
   const most = 24;
   const barsNow = () => {
-    const { bars, result, doubt } = barCharts[state.bars];
+    const { bars, result, fade_if } = barCharts[state.bars];
     const now = bars.map((bar) => {
       const known = result && bar.point !== null ? points[bar.point].results : {};
       const point = bar.point === null ? null : points[bar.point];
       if (!point || !(result in known)) return { ...bar, hidden: point ? !shown(point) : false };
-      const faded = doubt && known[doubt[0]] === doubt[1];
+      const faded = fade_if && known[fade_if[0]] === fade_if[1];
       const band = point.unchanged ? bar.band : null;
-      return { ...bar, value: known[result], stressed: !faded, note: faded ? "does not fit" : "", band, hidden: !shown(point) };
+      return { ...bar, value: known[result], emphasized: !faded, note: faded ? "does not fit" : "", band, hidden: !shown(point) };
     });
     const moved = now.some((bar, index) => bar.value !== bars[index].value);
     return (moved && bars.length > 1 && whatIf ? now.sort((a, b) => b.value - a.value) : now).filter((bar) => !bar.hidden);
@@ -1091,7 +1091,7 @@ window.addEventListener("error", (event) => {
     const visible = state.allBars ? all : all.slice(0, most);
     $("bars-list").replaceChildren(
       ...visible.map((bar) => {
-        const track = html("span", { class: "track", "aria-hidden": "true" }, part(bar.stressed ? "fill" : "fill back", 0, bar.value));
+        const track = html("span", { class: "track", "aria-hidden": "true" }, part(bar.emphasized ? "fill" : "fill back", 0, bar.value));
         if (bar.measured !== null && bar.measured !== undefined) track.append(part("measured", 0, bar.measured));
         if (bar.band) track.append(part("band", ...bar.band));
         if (line) track.append(part("goal", line, line));
@@ -1139,7 +1139,7 @@ window.addEventListener("error", (event) => {
   // With many devices the bars come before the roofs, and the fastest device is selected.
   if (barCharts.some((one) => one.bars.length > 8) && lines.length > 8) {
     $("stage").before($("bars"));
-    const fastest = barCharts[0].bars.find((bar) => bar.stressed) ?? barCharts[0].bars[0];
+    const fastest = barCharts[0].bars.find((bar) => bar.emphasized) ?? barCharts[0].bars[0];
     state.subject = Math.max(subjects.findIndex((subject) => roofOf(subject) === points[fastest.point]?.roof), 0);
     $("subject").value = state.subject;
     for (const one of controls) if (one.alone) one.build();

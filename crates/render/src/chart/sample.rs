@@ -14,7 +14,7 @@ fn point(name: &str, group: &str, intensity: f64, performance: f64, share: f64, 
         performance_gflop_s: Some(performance),
         share: Some(share),
         bound,
-        whole: 0,
+        total_id: 0,
         roof: None,
         details: vec![("weights".into(), "Q8_0".into()), ("bytes".into(), "47.1 MB".into())],
     }

@@ -1,6 +1,6 @@
 //! Logarithmic axes, shared by all renderers.
 
-use crate::number;
+use crate::format;
 
 /// A logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +106,7 @@ fn power_of_ten(decade: i32) -> f64 {
 impl Tick {
     /// Returns the label; empty for a minor tick.
     pub fn label(&self, unicode: bool) -> String {
-        self.decade.map(|decade| number::decade(decade, unicode)).unwrap_or_default()
+        self.decade.map(|decade| format::decade(decade, unicode)).unwrap_or_default()
     }
 }
 

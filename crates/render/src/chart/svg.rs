@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::layout::{Anchor, Frame, Label, Layout, Mark, Spot, TEXT, width};
 use super::{Bound, Chart, Log, Point};
-use crate::number;
-use crate::text::{cut, escape};
+use crate::display_width::{cut, escape};
+use crate::format;
 
 /// Size of a picture in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,7 @@ const MIN_SIZE: Size = Size { width: 360.0, height: 320.0 };
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 28.0;
 /// Number of kinds with a distinct color.
-const COLOURS: usize = 8;
+const COLORS: usize = 8;
 /// Maximum length of names and kinds.
 const MAX_TEXT: usize = 60;
 
@@ -100,7 +100,7 @@ impl Legend {
         let kinds = chart.kinds();
         let mut entries: Vec<LegendLine> = kinds
             .iter()
-            .take(COLOURS)
+            .take(COLORS)
             .enumerate()
             .filter(|(_, kind)| !kind.is_empty())
             .map(|(index, kind)| LegendLine {
@@ -109,8 +109,8 @@ impl Legend {
                 text: cut(kind, 28, true),
             })
             .collect();
-        if kinds.len() > COLOURS {
-            let more = number::count(kinds.len() - COLOURS);
+        if kinds.len() > COLORS {
+            let more = format::count(kinds.len() - COLORS);
             entries.push(LegendLine { class: "kx".into(), bound: None, text: format!("{more} more kinds") });
         }
         for bound in [Bound::Memory, Bound::Compute, Bound::Overhead, Bound::Undefined] {
@@ -147,7 +147,7 @@ impl Legend {
                     .collect::<Vec<_>>()
                     .join(", ")
             };
-            let count = number::count(undrawn.len());
+            let count = format::count(undrawn.len());
             let text =
                 format!("Not drawn (no positive intensity or performance): {count} ({})", names(20, 40));
             notes.push(Note { text, full: names(500, MAX_TEXT) });
@@ -304,7 +304,7 @@ impl Page {
         let kinds: std::collections::BTreeMap<&str, usize> =
             chart.kinds().into_iter().enumerate().map(|(index, kind)| (kind, index)).collect();
         let class = |point: &Point| match kinds.get(point.group.as_str()) {
-            Some(index) if *index < COLOURS => format!("k{index}"),
+            Some(index) if *index < COLORS => format!("k{index}"),
             _ => "kx".into(),
         };
         // Leader lines are drawn below the marks.
@@ -411,10 +411,10 @@ fn roof_title(chart: &Chart, roof: &super::Roof) -> String {
     let mut lines = vec![cut(&chart.full_name(roof), MAX_TEXT, true)];
     let figures = [(roof.bandwidth_gb_s, "GB/s"), (roof.compute_gflop_s, "GFLOP/s")];
     lines.extend(
-        figures.iter().filter_map(|(value, unit)| Some(format!("{} {unit}", number::figure((*value)?)))),
+        figures.iter().filter_map(|(value, unit)| Some(format!("{} {unit}", format::figure((*value)?)))),
     );
     lines.extend(
-        chart.ridge_of(roof).map(|ridge| format!("ridge {} FLOP/byte", number::figure(ridge.intensity))),
+        chart.ridge_of(roof).map(|ridge| format!("ridge {} FLOP/byte", format::figure(ridge.intensity))),
     );
     lines.join("\n")
 }
@@ -429,9 +429,9 @@ fn mark_title(chart: &Chart, mark: &Mark) -> String {
         if !point.group.is_empty() {
             lines.push(cut(&point.group, MAX_TEXT, true));
         }
-        lines.push(format!("{} FLOP/byte", number::maybe(point.intensity_flop_byte)));
-        lines.push(format!("{} GFLOP/s", number::maybe(point.performance_gflop_s)));
-        lines.extend(point.share.map(|share| format!("{} of the time", number::percent(Some(share)))));
+        lines.push(format!("{} FLOP/byte", format::maybe(point.intensity_flop_byte)));
+        lines.push(format!("{} GFLOP/s", format::maybe(point.performance_gflop_s)));
+        lines.extend(point.share.map(|share| format!("{} of the time", format::percent(Some(share)))));
         lines.push(match point.bound {
             Bound::Undefined => "bound undefined".into(),
             bound => format!("{}-bound", bound.name()),
@@ -445,8 +445,8 @@ fn mark_title(chart: &Chart, mark: &Mark) -> String {
     let left = mark.points.len().saturating_sub(1);
     if left > 0 {
         let share = chart.share(&mark.points);
-        let total = share.map(|share| format!(", {} of the time in total", number::percent(Some(share))));
-        lines.push(format!("and {} more here{}:", number::count(left), total.unwrap_or_default()));
+        let total = share.map(|share| format!(", {} of the time in total", format::percent(Some(share))));
+        lines.push(format!("and {} more here{}:", format::count(left), total.unwrap_or_default()));
         lines.extend(points.by_ref().take(MAX_NAMES).map(|point| cut(&point.name, MAX_TEXT, true)));
         if left > MAX_NAMES {
             lines.push("…".into());
@@ -461,8 +461,8 @@ fn describe(chart: &Chart) -> String {
     let mut text = format!(
         "Log-log roofline chart with {} roofs and {} operations; {} more are not drawn.",
         chart.roofs.len(),
-        number::count(drawn),
-        number::count(chart.points.len() - drawn)
+        format::count(drawn),
+        format::count(chart.points.len() - drawn)
     );
     for roof in chart.roofs.iter().take(12) {
         text += &format!(" Roof {}.", roof_title(chart, roof).replace('\n', ", "));
@@ -473,8 +473,8 @@ fn describe(chart: &Chart) -> String {
         text += &format!(
             " {}: {} FLOP/byte, {} GFLOP/s, bound {}.",
             cut(&point.name, MAX_TEXT, true),
-            number::maybe(point.intensity_flop_byte),
-            number::maybe(point.performance_gflop_s),
+            format::maybe(point.intensity_flop_byte),
+            format::maybe(point.performance_gflop_s),
             point.bound.name()
         );
     }

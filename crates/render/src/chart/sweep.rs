@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::svg::STYLE;
 use super::terminal::Canvas;
-use crate::number::{figure, size};
-use crate::text::escape;
+use crate::display_width::escape;
+use crate::format::{figure, size};
 
 /// Values by size in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn bars_follow_the_curve_in_unicode_and_ascii() {
-        let canvas = Canvas { columns: 80, rows: 20, unicode: true, colour: false, limit: None };
+        let canvas = Canvas { columns: 80, rows: 20, unicode: true, color: false, limit: None };
         let text = curve().text(&canvas);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Reading & again, 2 threads, GB/s");

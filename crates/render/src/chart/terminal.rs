@@ -1,8 +1,8 @@
 //! Renders charts as text of a given size: roofs, points marked with letters, and a legend. Points in the same cell share a letter.
 
 use super::{Bound, Chart, Line, Log, Place, Point, Roof, drawable};
-use crate::number;
-use crate::text::{columns, cut, pad, shorten};
+use crate::display_width::{columns, cut, pad, shorten};
+use crate::format;
 
 /// Size and capabilities of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Canvas {
     /// True if the output may contain non-ASCII characters.
     pub unicode: bool,
     /// True if to use ANSI color sequences.
-    pub colour: bool,
+    pub color: bool,
     /// Maximum width of tables and sentences; `None` for output that is not a terminal, which is not wrapped.
     pub limit: Option<usize>,
 }
@@ -42,7 +42,7 @@ enum Ink {
 impl Ink {
     fn paint(self, text: &str, canvas: &Canvas) -> String {
         let code = match self {
-            _ if !canvas.colour => return text.into(),
+            _ if !canvas.color => return text.into(),
             Ink::Plain => return text.into(),
             Ink::Bold => "1",
             Ink::Faint => "2",
@@ -283,7 +283,7 @@ impl<'a> Picture<'a> {
         let name = cut(name, 24, self.canvas.unicode);
         let unicode = self.canvas.unicode;
         let texts = |figure: Option<f64>, unit: &str| {
-            let figure = number::maybe(figure);
+            let figure = format::maybe(figure);
             let long = format!("{tag}{name} {figure} {unit}");
             // The picture consists of single-column cells; names with wide characters appear only in the legend.
             let simple = long.chars().all(|c| columns(c.encode_utf8(&mut [0; 4])) == 1) || !unicode;
@@ -440,7 +440,7 @@ fn roofs(chart: &Chart, canvas: &Canvas) -> String {
         return String::new();
     }
     let figure = |value: Option<f64>, unit: &str| {
-        drawable(value).map(|value| format!("{} {unit}", number::figure(value))).unwrap_or_default()
+        drawable(value).map(|value| format!("{} {unit}", format::figure(value))).unwrap_or_default()
     };
     let column = |heading, cell: &dyn Fn(&Roof) -> String| Column {
         heading,
@@ -479,7 +479,7 @@ fn legend(chart: &Chart, spots: &[Spot], kinds: &[&str], canvas: &Canvas) -> Str
         let text = format!(
             "{} {} more, each with less of the time",
             mark(LETTERS.len(), canvas.unicode),
-            number::count(points)
+            format::count(points)
         );
         out += &cut(&text, canvas.columns, canvas.unicode);
         out.push('\n');
@@ -493,12 +493,12 @@ fn legend(chart: &Chart, spots: &[Spot], kinds: &[&str], canvas: &Canvas) -> Str
         .collect();
     if !undrawn.is_empty() {
         let text =
-            format!("not drawn (no positive intensity or performance): {}", number::count(undrawn.len()));
+            format!("not drawn (no positive intensity or performance): {}", format::count(undrawn.len()));
         out += &format!("\n{}\n", cut(&text, canvas.columns, canvas.unicode));
         let listed = undrawn.get(..MAX_LISTED.min(undrawn.len())).unwrap_or_default();
         out += &table(chart, listed, kinds, canvas, &|_| '-');
         if undrawn.len() > MAX_LISTED {
-            out += &format!("  and {} more\n", number::count(undrawn.len() - MAX_LISTED));
+            out += &format!("  and {} more\n", format::count(undrawn.len() - MAX_LISTED));
         }
     }
     out
@@ -525,11 +525,11 @@ fn table(
         cells: rows.iter().map(|(spot, first)| cell(spot, first)).collect(),
     };
     let mut figures = vec![
-        column("FLOP/byte", true, &|_, first| number::maybe(first.intensity_flop_byte)),
-        column("GFLOP/s", true, &|_, first| number::maybe(first.performance_gflop_s)),
+        column("FLOP/byte", true, &|_, first| format::maybe(first.intensity_flop_byte)),
+        column("GFLOP/s", true, &|_, first| format::maybe(first.performance_gflop_s)),
     ];
     if chart.points.iter().any(|point| point.share.is_some()) {
-        figures.push(column("time", true, &|spot, _| number::percent(chart.share(&spot.points))));
+        figures.push(column("time", true, &|spot, _| format::percent(chart.share(&spot.points))));
     }
     if chart.points.iter().any(|point| point.bound != Bound::Undefined) {
         figures.push(column("bound", false, &|spot, _| common(spot, &|point| point.bound.name().into())));
@@ -549,7 +549,7 @@ fn table(
 fn names(chart: &Chart, spot: &Spot, room: usize, unicode: bool) -> String {
     let mut names = spot.points.iter().filter_map(|point| chart.points.get(*point)).map(|point| &point.name);
     let mut left = spot.points.len().saturating_sub(1);
-    let more = |left: usize| if left > 0 { format!(" +{}", number::count(left)) } else { String::new() };
+    let more = |left: usize| if left > 0 { format!(" +{}", format::count(left)) } else { String::new() };
     let room_for_names = room.saturating_sub(more(left).len());
     let mut shown = names.next().map(|name| shorten(name, room_for_names, unicode)).unwrap_or_default();
     for name in names {
@@ -566,7 +566,7 @@ fn names(chart: &Chart, spot: &Spot, room: usize, unicode: bool) -> String {
 /// Lists roofs and points, one per line, for a canvas that is too small for a picture.
 fn list(chart: &Chart, canvas: &Canvas) -> String {
     let figure =
-        |value: Option<f64>, unit: &str| value.map(|value| format!("{} {unit}", number::figure(value)));
+        |value: Option<f64>, unit: &str| value.map(|value| format!("{} {unit}", format::figure(value)));
     let roofs = chart.roofs.iter().map(|roof| {
         let figures = [figure(roof.bandwidth_gb_s, "GB/s"), figure(roof.compute_gflop_s, "GFLOP/s")];
         (&roof.name, figures.into_iter().flatten().collect::<Vec<_>>())
@@ -575,7 +575,7 @@ fn list(chart: &Chart, canvas: &Canvas) -> String {
         let figures = [
             figure(point.intensity_flop_byte, "FLOP/byte"),
             figure(point.performance_gflop_s, "GFLOP/s"),
-            point.share.map(|share| number::percent(Some(share))),
+            point.share.map(|share| format::percent(Some(share))),
             Some(point.bound.name().to_owned()),
         ];
         (&point.name, figures.into_iter().flatten().collect::<Vec<_>>())
@@ -585,7 +585,7 @@ fn list(chart: &Chart, canvas: &Canvas) -> String {
         out += &format!("{}: {}\n", cut(name, 64, canvas.unicode), figures.join(", "));
     }
     if chart.points.len() > LETTERS.len() {
-        out += &format!("and {} more\n", number::count(chart.points.len() - LETTERS.len()));
+        out += &format!("and {} more\n", format::count(chart.points.len() - LETTERS.len()));
     }
     out
 }
@@ -653,7 +653,7 @@ mod tests {
     use super::*;
 
     fn canvas(columns: usize) -> Canvas {
-        Canvas { columns, rows: 20, unicode: true, colour: false, limit: None }
+        Canvas { columns, rows: 20, unicode: true, color: false, limit: None }
     }
 
     fn shown(columns: usize) -> String {
@@ -689,9 +689,9 @@ mod tests {
 
     #[test]
     fn color_does_not_change_the_text() {
-        let coloured = draw(&sample::hostile(), &Canvas { colour: true, ..canvas(80) });
+        let colored = draw(&sample::hostile(), &Canvas { color: true, ..canvas(80) });
         let mut plain = String::new();
-        let mut rest = coloured.as_str();
+        let mut rest = colored.as_str();
         while let Some((before, after)) = rest.split_once("\x1b[") {
             plain += before;
             rest = after.split_once('m').expect("every sequence sets a color").1;

@@ -11,12 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::chart::Chart;
 use crate::chart::sweep::Sweep;
 use crate::chart::terminal::Canvas;
-use crate::paired::Paired;
+use crate::reference::RelativeToReference;
 
 mod table;
 
 use table::MIN_SENTENCE_WIDTH;
-pub use table::{Table, broken};
+pub use table::{Table, wrap};
 
 /// A result of a command.
 pub trait Report: Serialize {
@@ -41,7 +41,7 @@ pub trait Report: Serialize {
 
     /// Renders the result for a terminal; by default its tables.
     fn text(&self, canvas: &Canvas) -> String {
-        self.tables().iter().map(|table| table.fitted(canvas, &[])).collect::<Vec<_>>().join("\n")
+        self.tables().iter().map(|table| table.render_within(canvas, &[])).collect::<Vec<_>>().join("\n")
     }
 
     /// Renders the result as Markdown; by default its tables.
@@ -120,7 +120,7 @@ pub struct Figure {
     pub noise: Option<f64>,
     /// Reference load that ran in alternation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Paired>,
+    pub reference: Option<RelativeToReference>,
 }
 
 impl Figure {
@@ -133,7 +133,7 @@ impl Figure {
         value: f64,
     ) -> Figure {
         let (name, label, unit) = (name.into(), label.into(), unit.into());
-        Figure { name, of: String::new(), label, unit, better, value, noise: None, beside: None }
+        Figure { name, of: String::new(), label, unit, better, value, noise: None, reference: None }
     }
 
     /// Sets the subject.
@@ -286,7 +286,7 @@ pub fn facts(rows: &[(&str, String, String)], canvas: &Canvas) -> String {
     let before = first + second + 4;
     let line = |(name, value, note): &(&str, String, String)| {
         let note = match canvas.limit {
-            Some(limit) => broken(note, limit.saturating_sub(before).max(MIN_SENTENCE_WIDTH)),
+            Some(limit) => wrap(note, limit.saturating_sub(before).max(MIN_SENTENCE_WIDTH)),
             None => note.clone(),
         };
         let note = note.replace('\n', &format!("\n{}", " ".repeat(before)));
@@ -303,7 +303,7 @@ mod tests {
     fn notes_wrap_within_their_column() {
         let rows =
             [("decode", "113 tok/s".to_owned(), "102–145: from 13 results, closest match 98 %".to_owned())];
-        let canvas = Canvas { columns: 45, rows: 20, unicode: true, colour: false, limit: Some(45) };
+        let canvas = Canvas { columns: 45, rows: 20, unicode: true, color: false, limit: Some(45) };
         let expected =
             "decode  113 tok/s  102–145: from 13 results,\n                   closest match 98 %\n";
         assert_eq!(facts(&rows, &canvas), expected);

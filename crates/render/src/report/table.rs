@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::text::columns;
+use crate::display_width::columns;
 
 /// Minimum number of columns for a wrapped sentence.
 pub(super) const MIN_SENTENCE_WIDTH: usize = 24;
@@ -34,7 +34,7 @@ impl Table {
     pub fn without_empty(&mut self, heading: &str) {
         let Some(place) = self.headings.iter().position(|name| name == heading) else { return };
         if self.rows.iter().all(|row| row[place].is_empty()) {
-            *self = self.only(|at, _| at != place);
+            *self = self.select_columns(|at, _| at != place);
         }
     }
 
@@ -45,8 +45,8 @@ impl Table {
 
     /// Renders the table for a terminal. If it is too wide, sentences are wrapped; then columns are dropped, first those in `least` in
     /// that order, then from the right, and listed below the table.
-    pub fn fitted(&self, canvas: &Canvas, least: &[&str]) -> String {
-        let Some(limit) = canvas.limit else { return self.render(canvas.colour) };
+    pub fn render_within(&self, canvas: &Canvas, least: &[&str]) -> String {
+        let Some(limit) = canvas.limit else { return self.render(canvas.color) };
         let mut table = self.clone();
         let mut dropped = Vec::new();
         let mut least = least.iter();
@@ -58,19 +58,19 @@ impl Table {
                 None => table.headings.len() - 1,
             };
             dropped.push(table.headings[place].clone());
-            table = table.only(|at, _| at != place);
+            table = table.select_columns(|at, _| at != place);
         }
-        let mut out = table.render(canvas.colour);
+        let mut out = table.render(canvas.color);
         if !dropped.is_empty() {
             let names = format!("columns hidden (terminal too narrow): {}", dropped.join(", "));
-            let lines = broken(&names, limit.saturating_sub(1).max(MIN_SENTENCE_WIDTH)).replace('\n', "\n ");
+            let lines = wrap(&names, limit.saturating_sub(1).max(MIN_SENTENCE_WIDTH)).replace('\n', "\n ");
             out += &format!(" {lines}\n");
         }
         out
     }
 
     /// Returns the columns that satisfy a predicate on their position and heading.
-    pub fn only(&self, wanted: impl Fn(usize, &str) -> bool) -> Table {
+    pub fn select_columns(&self, wanted: impl Fn(usize, &str) -> bool) -> Table {
         let selected: Vec<usize> =
             (0..self.headings.len()).filter(|&at| wanted(at, &self.headings[at])).collect();
         let of = |cells: &Vec<String>| selected.iter().filter_map(|&at| cells.get(at).cloned()).collect();
@@ -98,7 +98,7 @@ impl Table {
         }
         let before = self.clone();
         for row in &mut self.rows {
-            row[widest] = broken(&row[widest], room);
+            row[widest] = wrap(&row[widest], room);
         }
         // A single word may exceed the width.
         if self.widths()[widest] <= room {
@@ -118,7 +118,7 @@ impl Table {
         widths
     }
 
-    fn render(&self, colour: bool) -> String {
+    fn render(&self, color: bool) -> String {
         let widths = self.widths();
         let mut out = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
         for (index, row) in std::iter::once(&self.headings).chain(&self.rows).enumerate() {
@@ -129,7 +129,7 @@ impl Table {
                 let mut line = String::new();
                 for (cell, width) in row.iter().zip(&widths).take(last.map_or(0, |last| last + 1)) {
                     let text = cell.lines().nth(at).unwrap_or_default();
-                    let code = if !colour {
+                    let code = if !color {
                         None
                     } else if index == 0 {
                         Some("1")
@@ -186,7 +186,7 @@ fn verdict_color(cell: &str) -> Option<&'static str> {
 }
 
 /// Wraps text at spaces to at most `max_columns`; a longer word gets its own line.
-pub fn broken(text: &str, max_columns: usize) -> String {
+pub fn wrap(text: &str, max_columns: usize) -> String {
     let mut out = String::new();
     for (at, line) in text.lines().enumerate() {
         if at > 0 {
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn canvas(limit: Option<usize>) -> Canvas {
-        Canvas { columns: 80, rows: 20, unicode: true, colour: false, limit }
+        Canvas { columns: 80, rows: 20, unicode: true, color: false, limit }
     }
 
     fn wide() -> Table {
@@ -232,19 +232,19 @@ mod tests {
     #[test]
     fn sentences_are_wrapped_before_columns_are_dropped() {
         let table = wide();
-        assert_eq!(table.fitted(&canvas(None), &[]), table.text());
-        assert_eq!(table.fitted(&canvas(Some(200)), &[]), table.text());
-        let narrow = table.fitted(&canvas(Some(60)), &[]);
+        assert_eq!(table.render_within(&canvas(None), &[]), table.text());
+        assert_eq!(table.render_within(&canvas(Some(200)), &[]), table.text());
+        let narrow = table.render_within(&canvas(Some(60)), &[]);
         assert!(narrow.lines().all(|line| columns(line) <= 60), "{narrow}");
         assert_eq!(narrow.split_whitespace().count(), table.text().split_whitespace().count(), "{narrow}");
     }
 
     #[test]
     fn the_least_important_columns_are_dropped_first_and_listed() {
-        let shown = wide().fitted(&canvas(Some(28)), &["why", "GB"]);
+        let shown = wide().render_within(&canvas(Some(28)), &["why", "GB"]);
         let first = " device    token/s  fits\n rtx_4090  189.5    yes\n";
         assert_eq!(shown, format!("{first} columns hidden (terminal\n too narrow): why, GB\n"));
-        let least = wide().fitted(&canvas(Some(1)), &[]);
+        let least = wide().render_within(&canvas(Some(1)), &[]);
         assert!(least.starts_with(" device\n rtx_4090\n columns hidden"), "{least}");
     }
 
@@ -252,7 +252,7 @@ mod tests {
     fn color_marks_headings_and_verdicts_without_changing_widths() {
         let rows = [["a", "worse"], ["b", "same"]].map(|row| row.map(str::to_owned).to_vec());
         let table = Table::new("", &["figure", "verdict"], rows);
-        let painted = table.fitted(&Canvas { colour: true, ..canvas(None) }, &[]);
+        let painted = table.render_within(&Canvas { color: true, ..canvas(None) }, &[]);
         assert!(
             painted.contains("\x1b[31mworse\x1b[0m") && painted.contains("\x1b[1mfigure\x1b[0m"),
             "{painted}"

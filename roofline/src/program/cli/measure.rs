@@ -8,13 +8,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::device::{Files, Measuring, On};
 use super::predict::Expecting;
 use crate::bench::Kernel;
+use crate::import::KernelMeasurement;
 use crate::kernels::FmaType;
 use crate::peaks::RunPolicy;
-use crate::points::Own;
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
 use crate::program::select::Select;
-use roofline_render::written;
+use roofline_render::parse;
 
 #[derive(Debug, Args)]
 pub struct Machine {
@@ -162,10 +162,10 @@ pub struct Profile {
     #[arg(long, value_name = "NUMBER")]
     pub top: Option<usize>,
     /// Context length in tokens, such as 8192 or 32k [default: 4096, or the maximum of the model if that is shorter]
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = parse::tokens)]
     pub context: Option<f64>,
     /// Prompt length in tokens [default: 512]
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = parse::tokens)]
     pub prompt: Option<f64>,
     /// KV cache type
     #[arg(long, value_name = "FORMAT", default_value = "f16")]
@@ -245,8 +245,8 @@ pub struct Plot {
     pub set: Vec<String>,
     /// Draw a kernel, such as 'my kernel=0.25 [flop/B],12.3 [Gflop/s]'; figures are in flop/B, Gflop/s, GB/s or s, and extend a
     /// kernel of the same name in --points
-    #[arg(long, value_name = "NAME=FIGURES", value_parser = Own::written)]
-    pub point: Vec<Own>,
+    #[arg(long, value_name = "NAME=FIGURES", value_parser = KernelMeasurement::parse)]
+    pub point: Vec<KernelMeasurement>,
     /// Draw kernels measured by other tools: CSV with name and flop_per_byte, gflop_s, gb_s, seconds, flops or bytes; the directory
     /// target/criterion; output of likwid-bench, Google Benchmark (JSON), `ncu --csv`, or pmc_perf.csv of rocprof-compute
     #[arg(long, value_name = "FILE")]
@@ -302,7 +302,7 @@ pub enum ForCi {
 
 /// Parses a share of at most 1: `5%` or `0.05`.
 fn part(text: &str) -> Result<f64, &'static str> {
-    let value = written::share(text).ok().filter(|value| (0.0..=1.0).contains(value));
+    let value = parse::share(text).ok().filter(|value| (0.0..=1.0).contains(value));
     value.ok_or("expected a share of at most 100 %, such as 5% or 0.05")
 }
 

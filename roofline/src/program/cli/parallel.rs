@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::parallel::Offload;
-use roofline_render::written;
+use roofline_render::parse;
 
 /// Parallelism over the devices of a set.
 #[derive(Debug, Default, Args)]
@@ -34,13 +34,13 @@ pub struct Serving {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub users: Option<u64>,
     /// Prompt length of each request in tokens [default: 1024]
-    #[arg(long, value_name = "TOKENS", requires = "users", allow_negative_numbers = true, value_parser = written::tokens)]
+    #[arg(long, value_name = "TOKENS", requires = "users", allow_negative_numbers = true, value_parser = parse::tokens)]
     pub input: Option<f64>,
     /// Answer length of each request in tokens [default: 256]
-    #[arg(long, value_name = "TOKENS", requires = "users", allow_negative_numbers = true, value_parser = written::tokens)]
+    #[arg(long, value_name = "TOKENS", requires = "users", allow_negative_numbers = true, value_parser = parse::tokens)]
     pub output: Option<f64>,
     /// Share of each prompt found in the prefix cache, such as 50%
-    #[arg(long, value_name = "SHARE", requires = "users", allow_negative_numbers = true, value_parser = written::share)]
+    #[arg(long, value_name = "SHARE", requires = "users", allow_negative_numbers = true, value_parser = parse::share)]
     pub reuse: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub struct Speculation {
     #[arg(long, value_name = "TOKENS|MODEL", allow_negative_numbers = true, value_parser = draft)]
     pub draft: Option<Draft>,
     /// Acceptance rate of a token of the draft model, such as 0.75
-    #[arg(long, value_name = "SHARE", requires = "draft", allow_negative_numbers = true, value_parser = written::share)]
+    #[arg(long, value_name = "SHARE", requires = "draft", allow_negative_numbers = true, value_parser = parse::share)]
     pub accept: Option<f64>,
     /// Number of tokens that the draft model proposes per pass
     #[arg(long, value_name = "TOKENS", requires = "draft", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1024))]
@@ -94,7 +94,7 @@ impl Speculation {
 /// Parses a number of tokens or the name of a model; text that starts like a number is a number.
 fn draft(text: &str) -> Result<Draft, String> {
     let number = text.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
-    if number { Ok(Draft::Tokens(written::tokens(text)?)) } else { Ok(Draft::Model(text.to_owned())) }
+    if number { Ok(Draft::Tokens(parse::tokens(text)?)) } else { Ok(Draft::Model(text.to_owned())) }
 }
 
 fn offload(text: &str) -> Result<Offload, String> {
@@ -110,6 +110,6 @@ fn offload(text: &str) -> Result<Offload, String> {
 
 /// Parses a bandwidth above zero.
 fn link(text: &str) -> Result<f64, String> {
-    let rate = written::in_unit(text, "GB/s")?;
+    let rate = parse::in_unit(text, "GB/s")?;
     if rate > 0.0 { Ok(rate) } else { Err(format!("`{text}` is not above zero")) }
 }

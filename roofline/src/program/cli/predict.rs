@@ -9,7 +9,7 @@ use super::parallel::{Offloading, Serving, Sharding, Speculation};
 use crate::program::output::Format;
 use crate::program::output::picture::Wanted;
 use crate::program::select::Select;
-use roofline_render::written;
+use roofline_render::parse;
 
 /// Ends the heading of the options before; a heading applies to all options that follow.
 const DEFAULT_HEADING: Option<&str> = None;
@@ -26,10 +26,10 @@ pub struct Work {
     #[arg(long, value_name = "FORMAT")]
     pub quant: Option<String>,
     /// Context length in tokens, such as 8192 or 32k [default: 4096, or the maximum of the model if that is shorter]
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = parse::tokens)]
     pub context: Option<f64>,
     /// Prompt length in tokens [default: 512]
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = parse::tokens)]
     pub prompt: Option<f64>,
     /// Batch size: number of sequences processed together
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
@@ -38,7 +38,7 @@ pub struct Work {
     #[arg(long, value_name = "FORMAT", default_value = "f16")]
     pub cache: String,
     /// Number of parameters instead of a model, such as 8b
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = written::parameters)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = parse::parameters)]
     pub params: Option<f64>,
     /// Accept a truncated model file if its headers are complete
     #[arg(long)]
@@ -60,10 +60,10 @@ pub struct Ideal {
     #[arg(long)]
     pub allow_fallback: bool,
     /// Share of the peak compute rate that the code reaches, such as 80%
-    #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = written::share)]
+    #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = parse::share)]
     pub efficiency: f64,
     /// Share of the bandwidth that the code reaches, such as 80%
-    #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = written::share)]
+    #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = parse::share)]
     pub bandwidth_efficiency: f64,
     /// Dispatch overhead per step in microseconds
     #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
@@ -170,6 +170,6 @@ pub struct Plan {
 
 /// Parses `20 token/s` or `20`.
 fn token_rate(text: &str) -> Result<f64, String> {
-    let rate = written::in_unit(text, "token/s")?;
+    let rate = parse::in_unit(text, "token/s")?;
     if rate >= 0.0 { Ok(rate) } else { Err(format!("`{text}` is below zero")) }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::bench::{Bench, MemoryLevel};
 use crate::contracts::hardware::devices::Device;
 use crate::device::ResolvedDevice;
+use crate::evidence::{self, Calibration, Dimensions, Origin, Row, Run, find_device};
 use crate::model::{Model, ModelDims, by_name};
 use crate::predict::{self, DeviceProfile};
 use crate::profile;
@@ -12,7 +13,6 @@ use crate::program::name::normal;
 use crate::program::output::file::OutputFile;
 use crate::program::request::layers;
 use crate::program::{About, Exit, Failure, cli, device, expected, output};
-use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
 use roofline_machine::{date, storage};
 
@@ -69,7 +69,7 @@ fn from_llama_bench(
 ) -> Result<(Origin, Vec<Run>), Failure> {
     let mut rows: Vec<(&Path, Row)> = Vec::new();
     for (path, text) in files {
-        let found = record::read_llama_bench(text);
+        let found = evidence::read_llama_bench(text);
         let found = found.map_err(|error| Failure(format!("{}:{error}", path.display())))?;
         if found.is_empty() {
             let missing = "missing results; expected a test with only prompt processing or only generation";
@@ -94,7 +94,7 @@ fn from_llama_bench(
     let models = models?;
     let mut runs = Vec::new();
     for (path, row) in &rows {
-        let run = Run::of_row(row, &models, &target, device)
+        let run = Run::from_row(row, &models, &target, device)
             .map_err(|why| at(path, row, &format!("{why}; pass its file or a known model with --model")))?;
         runs.extend(run);
     }
@@ -137,7 +137,7 @@ fn from_bench(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin,
         let seconds = row.median_seconds;
         // The rates are those of the best time.
         let amounts = (row.gb_s * row.seconds * 1e9, row.gflop_s * row.seconds * 1e9);
-        Run::of_product(&row.name, amounts, seconds, row.roof_gb_s, row.roof_gflop_s)
+        Run::from_product(&row.name, amounts, seconds, row.roof_gb_s, row.roof_gflop_s)
     });
     let origin = Origin {
         device: "this".into(),
@@ -158,7 +158,7 @@ fn resolve_device(
     let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
     let chosen = match chosen.as_slice() {
         [one] => one.clone(),
-        [] => match device_of(&row.device) {
+        [] => match find_device(&row.device) {
             Some(device) => ResolvedDevice::Device(device),
             None if row.backend.starts_with("CPU") => ResolvedDevice::This,
             None => {

@@ -9,7 +9,7 @@ use crate::chart::terminal::Canvas;
 use crate::program::output::annotation::{self, Annotation, Region};
 use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, contract};
-use crate::report::{Report, Schema, Table, broken};
+use crate::report::{Report, Schema, Table, wrap};
 
 /// Diagnostics of several contracts.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -214,7 +214,7 @@ impl Report for Checked {
                         s.recommendations,
                         s.obligations
                     );
-                    out += &canvas.limit.map_or(line.clone(), |limit| broken(&line, limit));
+                    out += &canvas.limit.map_or(line.clone(), |limit| wrap(&line, limit));
                     out.push('\n');
                 }
                 None => {

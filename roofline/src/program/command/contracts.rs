@@ -85,7 +85,7 @@ impl Report for Contracts {
     fn text(&self, canvas: &Canvas) -> String {
         match self.contracts.as_slice() {
             [Shipped { yaml: Some(yaml), .. }] => yaml.clone(),
-            _ => self.tables().iter().map(|table| table.fitted(canvas, &[])).collect(),
+            _ => self.tables().iter().map(|table| table.render_within(canvas, &[])).collect(),
         }
     }
 

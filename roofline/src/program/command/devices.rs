@@ -14,7 +14,7 @@ use crate::program::require::Names;
 use crate::program::select::{self, Row};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
-use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
+use roofline_render::format::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 
 /// Known devices.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -121,8 +121,8 @@ fn origins(device: &Device) -> Table {
 }
 
 fn listing(device: &Device) -> ListedDevice {
-    let peaks =
-        Precision::of(device).filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
+    let peaks = Precision::with_peak(device)
+        .filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
     ListedDevice {
         name: device.name,
         description: device.doc,
@@ -159,7 +159,7 @@ impl Report for DeviceList {
 
     fn text(&self, canvas: &Canvas) -> String {
         let tables: String =
-            self.tables().iter().map(|table| table.fitted(canvas, &OPTIONAL_COLUMNS)).collect();
+            self.tables().iter().map(|table| table.render_within(canvas, &OPTIONAL_COLUMNS)).collect();
         match self.devices.as_slice() {
             [device] if self.full => {
                 let year = device.launch_year.map(|year| format!(", {year}")).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Report for DeviceList {
                 let derived = device.derived.map(|ratios| format!("derived: {ratios}\n"));
                 format!(
                     "{about}\n{tables}\n{}\nsource: {}, as of {}\n{}",
-                    self.origins.fitted(canvas, &[]),
+                    self.origins.render_within(canvas, &[]),
                     device.source,
                     device.as_of,
                     derived.unwrap_or_default()

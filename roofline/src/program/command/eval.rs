@@ -450,7 +450,7 @@ impl Report for Several {
 
     fn text(&self, canvas: &Canvas) -> String {
         let head = self.evaluations.first().map(|first| format!("{} {}\n", first.contract, first.version));
-        let tables = self.tables().into_iter().map(|table| table.fitted(canvas, &[]));
+        let tables = self.tables().into_iter().map(|table| table.render_within(canvas, &[]));
         let notes = self.evaluations.iter().map(|each| {
             let on = each.profile.as_deref().unwrap_or_default();
             each.notes().map(|note| format!("{on}: {note}\n")).collect::<String>()
@@ -480,7 +480,7 @@ impl Report for Evaluated {
             out += &format!("profile {profile}\n");
         }
         for table in self.tables() {
-            out += &table.fitted(canvas, &[]);
+            out += &table.render_within(canvas, &[]);
         }
         out.extend(self.notes().map(|note| note + "\n"));
         out

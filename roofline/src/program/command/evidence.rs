@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::evidence::{self, Evidence, Finding, Row};
 use crate::program::output::picture::Pictures;
 use crate::program::{About, Exit, Failure, cli};
-use crate::record::{self, Evidence, Finding, Row};
 use roofline_machine::storage;
 
 /// Shows published benchmarks, or checks those of a file. Exits with 1 if a checked one exceeds its ceiling.
@@ -12,7 +12,7 @@ pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
     let evidence = match &args.check {
         Some(path) => Evidence::check(&read(path)?, &path.display().to_string()),
-        None => Evidence::of(record::rows(), args.filter.as_deref().unwrap_or_default()),
+        None => Evidence::from_rows(evidence::rows(), args.filter.as_deref().unwrap_or_default()),
     };
     if evidence.rows.is_empty() {
         let filter = args.filter.as_deref().unwrap_or_default();
@@ -28,8 +28,8 @@ fn read(path: &Path) -> Result<Vec<Row>, Failure> {
     let name = path.display();
     let text = storage::read(path).about(&name)?;
     let rows = match text.trim_start().starts_with(['[', '{']) {
-        true => record::read_llama_bench(&text),
-        false => record::read(&text),
+        true => evidence::read_llama_bench(&text),
+        false => evidence::read(&text),
     };
     let rows = rows.map_err(|error| Failure(format!("{name}:{error}")))?;
     if rows.is_empty() {

@@ -16,8 +16,8 @@ use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
 use crate::program::request::lengths;
 use crate::program::{Exit, Failure, cli, device};
-use crate::report::{Report, Schema, Table, broken};
-use roofline_render::number::{figure, threads};
+use crate::report::{Report, Schema, Table, wrap};
+use roofline_render::format::{figure, threads};
 
 /// Models on the chart, with their weight formats.
 const MODELS: [&KnownModel; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
@@ -223,7 +223,7 @@ impl First {
                 intensity_flop_byte: Some(phase.intensity_flop_byte),
                 performance_gflop_s: Some(phase.ceiling_gflop_s),
                 share: None,
-                whole: 0,
+                total_id: 0,
                 bound: phase.bound,
                 roof: under(placed),
                 details: {
@@ -274,7 +274,7 @@ impl First {
     fn explanation(&self) -> Vec<String> {
         let bounds = |phase: fn(&PlacedModel) -> Option<&Phase>| {
             let mut bounds: Vec<&str> = Vec::new();
-            for word in self.models.iter().filter_map(phase).map(|phase| phase.bound.held_back()) {
+            for word in self.models.iter().filter_map(phase).map(|phase| phase.bound.describe()) {
                 if !bounds.contains(&word) {
                     bounds.push(word);
                 }
@@ -320,7 +320,7 @@ impl Report for First {
 
     fn text(&self, canvas: &Canvas) -> String {
         let columns = canvas.columns;
-        let wrapped = |text: String| broken(&text, columns) + "\n";
+        let wrapped = |text: String| wrap(&text, columns) + "\n";
         let table = self.table();
         let mut shown = table.text();
         // In a narrow terminal, a sentence per model wraps better than a table.

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use crate::bench::{self, Bench, Kernel};
 use crate::chart::terminal::Canvas;
+use crate::import::{self, KernelMeasurement};
 use crate::isa::Isa;
 use crate::peaks::{self, Machine};
-use crate::points::{self, Own};
 use crate::predict::Predicted;
 use crate::profile::Profile;
 use crate::program::command::profile::{chosen, profiled};
@@ -23,8 +23,8 @@ use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use roofline_machine::storage;
-use roofline_render::number::{figure, percent};
-use roofline_render::text::{escape, shorten};
+use roofline_render::display_width::{escape, shorten};
+use roofline_render::format::{figure, percent};
 
 /// Schemas of comparable results.
 const COMPARABLE: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];
@@ -36,7 +36,7 @@ enum Run {
     Prediction(Box<Predicted>),
     Profile(Box<Profile>),
     /// Kernels measured by another tool.
-    Kernels(Vec<Own>),
+    Kernels(Vec<KernelMeasurement>),
 }
 
 /// Outcome of the comparison of a figure.
@@ -193,18 +193,18 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
 
 fn read(path: &Path) -> Result<Run, Failure> {
     let of_path = |reason: String| Failure(format!("{}: {reason}", path.display()));
-    let kernels = |own: Result<Vec<Own>, String>| {
+    let kernels = |own: Result<Vec<KernelMeasurement>, String>| {
         let run = Run::Kernels(own.map_err(Failure)?);
         run.comparable().map_err(of_path)?;
         Ok(run)
     };
     if path.is_dir() {
-        return kernels(points::read(path));
+        return kernels(import::read(path));
     }
     let text = storage::read(path).map_err(|error| of_path(error.to_string()))?;
     // The reader of saved results reports errors of JSON that is not of Google Benchmark.
     if !text.trim_start().starts_with(['{', '[']) || storage::is_google_benchmark(&text) {
-        return kernels(points::read_text(path, &text));
+        return kernels(import::read_text(path, &text));
     }
     storage::schema(&text).and_then(|schema| Run::parse(&schema, &text)).map_err(of_path)
 }
@@ -273,7 +273,7 @@ impl Run {
             Run::Bench(bench) => bench.figures(),
             Run::Prediction(predicted) => predicted.figures(),
             Run::Profile(profile) => profile.figures(),
-            Run::Kernels(kernels) => kernels.iter().filter_map(Own::figure).collect(),
+            Run::Kernels(kernels) => kernels.iter().filter_map(KernelMeasurement::figure).collect(),
         };
         figures.retain(|figure| figure.better != Better::Neither);
         figures
@@ -437,7 +437,7 @@ impl Limits {
 }
 
 fn both(old: &Figure, new: &Figure, limits: Limits) -> Compared {
-    let references = old.beside.zip(new.beside).filter(|_| !limits.absolute);
+    let references = old.reference.zip(new.reference).filter(|_| !limits.absolute);
     let (ratio, noise, machine) = match references {
         Some((before, after)) => {
             let faster = match old.better {
@@ -595,7 +595,7 @@ impl Report for Gated {
                 *cell = shorten(cell, 60, true);
             }
         }
-        format!("{}\n{}\n", table.fitted(canvas, &["unit", "noise"]), self.summary())
+        format!("{}\n{}\n", table.render_within(canvas, &["unit", "noise"]), self.summary())
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -628,7 +628,7 @@ impl Gated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paired::Paired;
+    use crate::reference::RelativeToReference;
 
     fn verdict(better: Better, before: f64, after: f64, noise: Option<f64>) -> Verdict {
         let figure = |value, noise| Figure { noise, ..Figure::new("time", "", "s", better, value) };
@@ -666,8 +666,12 @@ mod tests {
     #[test]
     fn references_cancel_the_speed_of_the_machine() {
         let figure = |value, reference, noise| {
-            let pair = Some(Paired { reference, ratio: value / reference, noise });
-            Figure { beside: pair, noise: Some(0.35), ..Figure::new("time", "", "s", Better::Lower, value) }
+            let pair = Some(RelativeToReference { reference, ratio: value / reference, noise });
+            Figure {
+                reference: pair,
+                noise: Some(0.35),
+                ..Figure::new("time", "", "s", Better::Lower, value)
+            }
         };
         let before = figure(1.0, 1.0, 0.02);
         let compared = |after: &Figure| both(&before, after, limits(None));
@@ -711,7 +715,9 @@ mod tests {
         let machine = (0.33 * random.normal()).exp();
         let mut drift = 0.0;
         let mut rounds = Vec::new();
-        let enough = |rounds: &[(f64, f64)]| Paired::of(rounds).is_some_and(|paired| paired.noise <= 0.03);
+        let enough = |rounds: &[(f64, f64)]| {
+            RelativeToReference::from_rounds(rounds).is_some_and(|paired| paired.noise <= 0.03)
+        };
         while rounds.len() < 400 && !(rounds.len() % 50 == 0 && enough(&rounds)) {
             drift = 0.9 * drift + 0.1 * 0.44 * random.normal();
             let mut load = |time: f64| {
@@ -724,7 +730,7 @@ mod tests {
         times.sort_by(f64::total_cmp);
         let (best, median) = (times[0], times[times.len() / 2]);
         let figure = Figure::new("time", "", "s", Better::Lower, best).between(best, median);
-        Figure { beside: Paired::of(&rounds), ..figure }
+        Figure { reference: RelativeToReference::from_rounds(&rounds), ..figure }
     }
 
     #[test]

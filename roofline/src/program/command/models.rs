@@ -11,7 +11,7 @@ use crate::program::output;
 use crate::program::request::unknown_model;
 use crate::program::{About, Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 
 /// Known models.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -99,7 +99,7 @@ impl Report for ModelList {
         let tables: String = self
             .tables()
             .iter()
-            .map(|table| table.fitted(canvas, &["heads", "hidden size", "KV heads"]))
+            .map(|table| table.render_within(canvas, &["heads", "hidden size", "KV heads"]))
             .collect();
         match self.models.as_slice() {
             [model] => {

@@ -23,8 +23,8 @@ use crate::program::request::{Request, resolve, sweep, targets};
 use crate::program::select::Row;
 use crate::program::{Exit, Failure, cli, output, require, select, sets, what_if};
 use crate::report::Report;
-use roofline_render::number::short;
-use roofline_render::text::file_name;
+use roofline_render::display_width::file_name;
+use roofline_render::format::short;
 
 /// Price per decode speed, computed by the contract `choice-v1`.
 const PRICE_PER_SPEED: &str = "usd_per_token_per_s";
@@ -116,7 +116,7 @@ fn bars(predicted: &Predicted) -> [Bars; 2] {
         let bar = |(index, entry): (usize, &Entry)| Bar {
             name: predicted.place(entry),
             value: entry.result(result).unwrap_or(0.0),
-            stressed: entry.fits != Some(false),
+            emphasized: entry.fits != Some(false),
             band: entry.expected().and_then(|expected| expected.band(decode)),
             note: if entry.fits == Some(false) { "does not fit".into() } else { String::new() },
             point: Some(2 * index + usize::from(!decode)),
@@ -141,7 +141,7 @@ fn bars(predicted: &Predicted) -> [Bars; 2] {
             },
             unit: "token/s".into(),
             result: Some(result.to_owned()),
-            doubt: Some(("feasibility".into(), "TooLarge".into())),
+            fade_if: Some(("feasibility".into(), "TooLarge".into())),
             bars,
             ..Bars::default()
         }

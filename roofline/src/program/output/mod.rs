@@ -14,8 +14,8 @@ use clap::builder::{MapValueParser, PossibleValuesParser, TypedValueParser, Valu
 
 use crate::chart::terminal::Canvas;
 use crate::program::Failure;
-use crate::report::{Report, Table, broken};
-use roofline_render::text::columns;
+use crate::report::{Report, Table, wrap};
+use roofline_render::display_width::columns;
 
 /// Output formats of every command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -123,6 +123,6 @@ fn wrapped_text<R: Report>(report: &R, canvas: &Canvas) -> String {
     let text = report.text(canvas);
     let Some(limit) = canvas.limit.filter(|_| !R::SOURCE) else { return text };
     let sentence = |line: &str| columns(line) > limit && !line.starts_with(' ') && !line.contains("  ");
-    let fold = |line: &str| if sentence(line) { broken(line, limit) } else { line.to_owned() };
+    let fold = |line: &str| if sentence(line) { wrap(line, limit) } else { line.to_owned() };
     text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
 }

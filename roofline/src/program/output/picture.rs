@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::chart::bars::{self, Bars};
-use crate::chart::curve::{self, Curves, Moving};
+use crate::chart::curve::{self, CurveModel, Curves};
 use crate::chart::html::{self, Page};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, svg};
@@ -110,7 +110,7 @@ impl Pictures {
         self,
         report: &impl Report,
         chart: &Curves,
-        moving: Option<&Moving>,
+        moving: Option<&CurveModel>,
         format: Format,
     ) -> Result<(), Failure> {
         if self.chart && !self.alone {

@@ -39,7 +39,7 @@ fn choose(
         columns,
         rows,
         unicode: utf8 && !ascii && !dumb,
-        colour: set("NO_COLOR").is_none() && (forced || (terminal && !dumb)),
+        color: set("NO_COLOR").is_none() && (forced || (terminal && !dumb)),
         limit,
     }
 }
@@ -136,14 +136,14 @@ mod tests {
 
     #[test]
     fn color_needs_a_terminal_and_respects_its_variables() {
-        assert!(with(true, &[]).colour);
-        assert!(with(true, &[("NO_COLOR", "")]).colour);
-        assert!(!with(true, &[("NO_COLOR", "1")]).colour);
-        assert!(!with(true, &[("TERM", "dumb")]).colour);
-        assert!(!with(false, &[]).colour);
-        assert!(with(false, &[("CLICOLOR_FORCE", "1")]).colour);
-        assert!(!with(false, &[("CLICOLOR_FORCE", "0")]).colour);
-        assert!(!with(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).colour);
+        assert!(with(true, &[]).color);
+        assert!(with(true, &[("NO_COLOR", "")]).color);
+        assert!(!with(true, &[("NO_COLOR", "1")]).color);
+        assert!(!with(true, &[("TERM", "dumb")]).color);
+        assert!(!with(false, &[]).color);
+        assert!(with(false, &[("CLICOLOR_FORCE", "1")]).color);
+        assert!(!with(false, &[("CLICOLOR_FORCE", "0")]).color);
+        assert!(!with(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).color);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::report::{Report, Schema, Table};
 use compare::{Change, Detail, Proven, compare};
 use effect::{ChangedPrediction, Effect, Outcome, Side, effect};
 use git::Repository;
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 use step::Step;
 use values::Example;
 
@@ -525,7 +525,7 @@ impl ContractDiff {
         let mut fold = |summary: String, body: &str| {
             out += &format!(
                 "\n<details><summary>{}</summary>\n\n{body}\n</details>\n",
-                roofline_render::text::escape(&summary)
+                roofline_render::display_width::escape(&summary)
             );
         };
         if !self.changes.is_empty() {

@@ -1,7 +1,7 @@
 //! Documentation as a self-contained HTML page.
 
 use super::page::{Block, Inline};
-use roofline_render::text::escape;
+use roofline_render::display_width::escape;
 
 /// Renders the page.
 pub fn write(title: &str, blocks: &[Block]) -> String {

@@ -2,7 +2,7 @@
 
 use super::page::{Block, Inline};
 use crate::report::Table;
-use roofline_render::text::escape;
+use roofline_render::display_width::escape;
 
 /// Renders the page.
 pub fn write(blocks: &[Block]) -> String {

@@ -12,7 +12,7 @@ use crate::chart::html::{Operation, Recipe, RoofRecipe, Shown, Summary, WhatIf};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::program::command::eval as evaluation;
 use crate::program::{Failure, contract, what_if};
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 
 /// Units of the axes.
 const INTENSITY: &str = "flop/B";
@@ -309,7 +309,7 @@ impl Axis {
             .chain(self.ridges.iter().map(|ridge| equation(*ridge)))
             .collect();
         let results: Vec<&str> = results.iter().map(String::as_str).collect();
-        let equations = Equations::of(contract);
+        let equations = Equations::from_contract(contract);
         let steps = equations.steps(&results, &[]);
         let numbers = contract.quantities.iter().zip(point);
         let inputs: BTreeMap<String, f64> =

@@ -12,14 +12,14 @@ use crate::chart::html::Page;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
 use crate::device::ResolvedDevice;
+use crate::import::{self, KernelMeasurement, Levels};
 use crate::peaks::Machine;
-use crate::points::{self, Levels, Own};
 use crate::predict::{DeviceProfile, Numbers, Predicted};
 use crate::profile::Profile;
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Saved, Schema, Table};
-use crate::word::WHY_NOT_ALL;
+use crate::vocabulary::ROOF_LOSSES;
 use roofline_machine::storage;
 
 /// Limits of a chart.
@@ -53,7 +53,7 @@ impl Report for Drawing {
     }
 
     fn notes(&self) -> Vec<String> {
-        let why = (!self.sentences.is_empty()).then(|| format!("100 % cannot be reached: {WHY_NOT_ALL}"));
+        let why = (!self.sentences.is_empty()).then(|| format!("100 % cannot be reached: {ROOF_LOSSES}"));
         self.sentences.iter().cloned().chain(why).collect()
     }
 
@@ -150,10 +150,10 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
 }
 
 /// Returns the imported kernels. Values of `--point` complete the kernel of the same name in a file.
-fn kernels(args: &cli::Plot) -> Result<Vec<Own>, Failure> {
-    let mut all: Vec<Own> = Vec::new();
+fn kernels(args: &cli::Plot) -> Result<Vec<KernelMeasurement>, Failure> {
+    let mut all: Vec<KernelMeasurement> = Vec::new();
     for path in &args.points {
-        all.extend(points::read(path).map_err(Failure)?);
+        all.extend(import::read(path).map_err(Failure)?);
     }
     for point in &args.point {
         match all.iter_mut().find(|kernel| kernel.name == point.name) {

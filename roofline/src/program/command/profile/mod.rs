@@ -36,7 +36,7 @@ use crate::program::what_if::{self, Part, SliderTarget};
 use crate::program::{Exit, Failure, cli, device, output, require};
 use crate::report::{Report, Schema};
 use roofline_machine::storage;
-use roofline_render::number::figure;
+use roofline_render::format::figure;
 
 /// Profiles the file. Exits with 1 if a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {

@@ -8,7 +8,7 @@ use crate::chart::terminal::Canvas;
 use crate::profile::{Profile, Total};
 use crate::program::{Exit, Failure, require};
 use crate::report::{Report, Schema, Table};
-use roofline_render::number::maybe;
+use roofline_render::format::maybe;
 
 /// Profiles of one model on several devices.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,7 +78,7 @@ impl Report for Profiles {
 
     fn text(&self, canvas: &Canvas) -> String {
         let each = self.profiles.iter().map(|profile| profile.text(canvas));
-        let compared = self.tables().into_iter().take(1).map(|table| table.fitted(canvas, &[]));
+        let compared = self.tables().into_iter().take(1).map(|table| table.render_within(canvas, &[]));
         each.chain(compared).collect::<Vec<_>>().join("\n")
     }
 

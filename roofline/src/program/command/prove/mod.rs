@@ -466,7 +466,7 @@ impl Report for Proven {
         for contract in &self.contracts {
             let table = table([contract]);
             if !table.rows.is_empty() {
-                out += &table.fitted(canvas, &["falsifier", "smt", "coq", "contract"]);
+                out += &table.render_within(canvas, &["falsifier", "smt", "coq", "contract"]);
             }
             for obligation in &contract.obligations {
                 if let Some(failure) = &obligation.kani_failure {

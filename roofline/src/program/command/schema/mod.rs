@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::choose::Choice;
+use crate::evidence::{Calibration, Evidence};
 use crate::parallel::Plan;
 use crate::peaks::Machine;
 use crate::predict::Predicted;
@@ -31,7 +32,6 @@ use crate::program::command::schema::contract as contract_schema;
 use crate::program::name::near;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
-use crate::record::{Calibration, Evidence};
 use crate::report::{self, Report, Table};
 
 /// A kind of document.

@@ -2,10 +2,10 @@
 //! speed.
 //!
 //! ```
-//! use roofline_predict::record::{self, Verdict};
+//! use roofline_predict::evidence::{self, Verdict};
 //!
-//! let rows = record::rows();
-//! let judged = record::judge(rows);
+//! let rows = evidence::rows();
+//! let judged = evidence::judge(rows);
 //! let impossible = judged.iter().filter(|verdict| matches!(verdict, Verdict::Impossible(_)));
 //! // A single run, which its source marks as suspect.
 //! assert_eq!(impossible.count(), 2);
@@ -32,9 +32,9 @@ mod tests;
 pub use crate::csv::Mistake;
 pub use calibration::{CalibratedRun, Calibration, Dimensions, Origin, Run};
 pub use ceiling::{RowWithCeiling, Uncovered, Verdict, judge};
-pub use device::find as device_of;
+pub use device::find as find_device;
 pub use engine::{Engine, EngineChoice};
-pub use expectation::{Expected, ExpectedRange, Silence, expect, expect_of};
+pub use expectation::{Expected, ExpectedRange, NoExpectation, expect, expect_prediction};
 pub use report::{Evidence, EvidenceRow, Finding};
 pub use similarity::Setting;
 pub use table::{Phase, Row, read, read_llama_bench, rows};

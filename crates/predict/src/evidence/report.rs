@@ -10,9 +10,9 @@ use super::table::{Phase, Row};
 use crate::predict::{ExpectedFrom, ExpectedSpeed};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
-use roofline_render::number::{figure, maybe, percent};
+use roofline_render::format::{figure, maybe, percent};
 use roofline_render::report::{Report, Schema, Table};
-use roofline_render::word::Bound;
+use roofline_render::vocabulary::Bound;
 
 /// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ pub(super) fn spread(mut shares: Vec<f64>) -> Option<Spread> {
 
 impl Evidence {
     /// Compares the rows whose device, model, engine or backend contains the words of the filter; an empty filter matches all rows.
-    pub fn of(rows: &[Row], filter: &str) -> Evidence {
+    pub fn from_rows(rows: &[Row], filter: &str) -> Evidence {
         let normalized = words(filter);
         let mut found = Evidence::compare(rows, filter, false);
         found.rows.retain(|row| row.matches(&normalized));
@@ -313,7 +313,7 @@ impl Report for Evidence {
         for row in &mut table.rows {
             row.pop();
         }
-        out += &table.fitted(canvas, &[]);
+        out += &table.render_within(canvas, &[]);
         if left > 0 {
             out += &format!("and {left} more; --format csv prints all rows with their sources\n");
         }
@@ -327,7 +327,7 @@ impl Report for Evidence {
                 row.format,
                 figure(row.tokens_per_s),
                 maybe(row.ceiling_tokens_per_s),
-                row.bound.held_back(),
+                row.bound.describe(),
                 figure(over)
             );
         }
@@ -377,7 +377,7 @@ impl Report for Evidence {
                 intensity_flop_byte: row.intensity_flop_byte,
                 performance_gflop_s: row.gflop_s.map(|rate| rate / row.devices),
                 share: None,
-                whole: 0,
+                total_id: 0,
                 bound: row.bound,
                 roof: Some(roof),
                 details: vec![
@@ -409,15 +409,15 @@ mod tests {
         for (filter, min_rows) in
             [("rtx-4090", 100), ("llama_3_1_8b", 200), ("vLLM", 190), ("metal", 380), ("", 1746)]
         {
-            let found = Evidence::of(rows(), filter);
+            let found = Evidence::from_rows(rows(), filter);
             assert!(found.rows.len() >= min_rows, "{filter}: {}", found.rows.len());
         }
-        assert!(Evidence::of(rows(), "no such thing").rows.is_empty());
+        assert!(Evidence::from_rows(rows(), "no such thing").rows.is_empty());
     }
 
     #[test]
     fn evidence_round_trips_through_json() {
-        let evidence = Evidence::of(rows(), "rtx_4090");
+        let evidence = Evidence::from_rows(rows(), "rtx_4090");
         let text = serde_json::to_string(&evidence).unwrap();
         let back: Evidence = serde_json::from_str(&text).unwrap();
         assert_eq!(back.tables(), evidence.tables());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Counters, Own};
+use super::{Counters, KernelMeasurement};
 use crate::csv::Mistake;
 use roofline_machine::storage;
 
@@ -42,7 +42,7 @@ struct Estimate {
 }
 
 /// Reads all benchmarks below a directory, sorted by name.
-pub(super) fn read(directory: &Path) -> Result<Vec<Own>, Mistake> {
+pub(super) fn read(directory: &Path) -> Result<Vec<KernelMeasurement>, Mistake> {
     let mut found = Vec::new();
     walk(directory, MAX_DEPTH, &mut found)?;
     if found.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn read(directory: &Path) -> Result<Vec<Own>, Mistake> {
     Ok(found)
 }
 
-fn walk(directory: &Path, depth: usize, found: &mut Vec<Own>) -> Result<(), Mistake> {
+fn walk(directory: &Path, depth: usize, found: &mut Vec<KernelMeasurement>) -> Result<(), Mistake> {
     let new = directory.join("new");
     if new.join("benchmark.json").is_file() {
         found.push(kernel(&new)?);
@@ -72,7 +72,7 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<Own>) -> Result<(), Mist
     Ok(())
 }
 
-fn kernel(new: &Path) -> Result<Own, Mistake> {
+fn kernel(new: &Path) -> Result<KernelMeasurement, Mistake> {
     let Benchmark { full_id, throughput } = read_json(new.join("benchmark.json"))?;
     let Estimates { median, median_abs_dev } = read_json(new.join("estimates.json"))?;
     let seconds = Some(median.point_estimate * 1e-9);
@@ -85,9 +85,10 @@ fn kernel(new: &Path) -> Result<Own, Mistake> {
         Some(Throughput::Bits(bits)) => Some(bits as f64 / 8.0),
         Some(Throughput::Elements(_)) | None => None,
     };
-    let own = Own::from_counters(&full_id, Counters { flops: None, bytes, seconds }).map_err(file_error)?;
+    let own = KernelMeasurement::from_counters(&full_id, Counters { flops: None, bytes, seconds })
+        .map_err(file_error)?;
     let noise = median_abs_dev.map(|deviation| deviation.point_estimate / median.point_estimate);
-    Ok(Own { noise: noise.filter(|noise| noise.is_finite()), ..own })
+    Ok(KernelMeasurement { noise: noise.filter(|noise| noise.is_finite()), ..own })
 }
 
 fn read_json<T: for<'de> Deserialize<'de>>(path: PathBuf) -> Result<T, Mistake> {

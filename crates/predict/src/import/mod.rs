@@ -15,17 +15,17 @@ use crate::csv::{Csv, Mistake, Row};
 use roofline_formulas::{layer_roofline, operation};
 use roofline_machine::storage;
 use roofline_render::chart::Point;
-use roofline_render::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS, figure, percent};
+use roofline_render::format::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS, figure, percent};
+use roofline_render::parse;
 use roofline_render::report::{Better, Figure};
-use roofline_render::word::Bound;
-use roofline_render::written;
+use roofline_render::vocabulary::Bound;
 
 /// Maximum number of kernels in a file.
 const MAX_KERNELS: usize = 10_000;
 
 /// Known figures of a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Own {
+pub struct KernelMeasurement {
     /// Name of the kernel.
     pub name: String,
     /// Arithmetic intensity, in FLOP/byte.
@@ -48,9 +48,9 @@ struct Counters {
     seconds: Option<f64>,
 }
 
-impl Own {
+impl KernelMeasurement {
     /// Derives the figures from counters.
-    fn from_counters(name: &str, counters: Counters) -> Result<Own, String> {
+    fn from_counters(name: &str, counters: Counters) -> Result<KernelMeasurement, String> {
         let known = |value: Option<f64>| value.filter(|value| *value > 0.0);
         let (flops, bytes, seconds) = (known(counters.flops), known(counters.bytes), known(counters.seconds));
         let inputs = layer_roofline::Inputs {
@@ -60,7 +60,7 @@ impl Own {
             ..layer_roofline::Inputs::new(1.0, 1.0)
         };
         let outputs = inputs.evaluate().map_err(|error| format!("{name}: {error}"))?;
-        Ok(Own {
+        Ok(KernelMeasurement {
             name: name.to_owned(),
             intensity: flops.and(bytes).map(|_| outputs.arithmetic_intensity),
             gflop_s: flops.and(seconds).map(|_| outputs.achieved_compute),
@@ -74,7 +74,7 @@ impl Own {
     ///
     /// # Errors
     /// Describes the invalid part and the accepted form.
-    pub fn written(text: &str) -> Result<Own, String> {
+    pub fn parse(text: &str) -> Result<KernelMeasurement, String> {
         const FORM: &str = "expected NAME=FIGURES such as axpy=0.25 [flop/B],12.3 [Gflop/s]";
         let Some((name, figures)) = text.rsplit_once('=') else {
             return Err(format!("missing `=` in `{text}`; {FORM}"));
@@ -82,12 +82,12 @@ impl Own {
         if name.trim().is_empty() {
             return Err(format!("missing kernel name in `{text}`; {FORM}"));
         }
-        let mut own = Own { name: name.trim().to_owned(), ..Own::default() };
+        let mut own = KernelMeasurement { name: name.trim().to_owned(), ..KernelMeasurement::default() };
         for text in figures.split(',') {
             // A number without a unit would be ambiguous.
             let bare = text.trim().parse::<f64>().is_ok();
             let units = [("flop/B", 0), ("Gflop/s", 1), ("GB/s", 2), ("s", 3)];
-            let found = units.iter().find_map(|(unit, at)| Some((written::in_unit(text, unit).ok()?, at)));
+            let found = units.iter().find_map(|(unit, at)| Some((parse::in_unit(text, unit).ok()?, at)));
             let Some((value, at)) = found.filter(|_| !bare) else {
                 return Err(format!(
                     "invalid figure `{}`; expected a number in flop/B, Gflop/s, GB/s or s",
@@ -109,13 +109,13 @@ impl Own {
 
     /// Returns whether all figures are unknown.
     fn is_empty(&self) -> bool {
-        let Own { name: _, intensity, gflop_s, gb_s, seconds, noise: _ } = self;
+        let KernelMeasurement { name: _, intensity, gflop_s, gb_s, seconds, noise: _ } = self;
         [intensity, gflop_s, gb_s, seconds].iter().all(|figure| figure.is_none())
     }
 
     /// Fills unknown figures from another measurement of the kernel.
-    pub fn fill(&mut self, other: &Own) {
-        let Own { intensity, gflop_s, gb_s, seconds, noise, .. } = *other;
+    pub fn fill(&mut self, other: &KernelMeasurement) {
+        let KernelMeasurement { intensity, gflop_s, gb_s, seconds, noise, .. } = *other;
         self.intensity = self.intensity.or(intensity);
         self.gflop_s = self.gflop_s.or(gflop_s);
         self.gb_s = self.gb_s.or(gb_s);
@@ -169,7 +169,7 @@ pub struct Levels {
 
 impl Levels {
     /// Describes a kernel relative to the roofs; `None` if its performance and bandwidth are unknown.
-    pub fn sentence(&self, own: &Own) -> Option<String> {
+    pub fn sentence(&self, own: &KernelMeasurement) -> Option<String> {
         let Some((intensity, reached)) = own.intensity.zip(own.gflop_s) else {
             return self.bandwidth_sentence(own);
         };
@@ -202,7 +202,7 @@ impl Levels {
     }
 
     /// Describes a kernel of which only the bandwidth is known.
-    fn bandwidth_sentence(&self, own: &Own) -> Option<String> {
+    fn bandwidth_sentence(&self, own: &KernelMeasurement) -> Option<String> {
         let reached = own.gb_s?;
         let head = format!("{}: {} {GB_PER_S} on {}", own.name, figure(reached), self.device);
         let under = self.bandwidths.iter().position(|(_, bandwidth)| reached <= *bandwidth);
@@ -233,7 +233,7 @@ impl Levels {
     }
 
     /// Returns the bound of a kernel with data from memory; `None` if its intensity is unknown.
-    fn bound(&self, own: &Own) -> Option<Bound> {
+    fn bound(&self, own: &KernelMeasurement) -> Option<Bound> {
         let (_, bandwidth) = self.bandwidths.first()?;
         Some(self.attainable(own.intensity?, *bandwidth)?.1)
     }
@@ -258,7 +258,7 @@ impl Levels {
 ///
 /// # Errors
 /// Returns the path and the problem if the file is unreadable, invalid or without figures.
-pub fn read(path: &Path) -> Result<Vec<Own>, String> {
+pub fn read(path: &Path) -> Result<Vec<KernelMeasurement>, String> {
     if path.is_dir() {
         return check(path, criterion::read(path));
     }
@@ -270,12 +270,15 @@ pub fn read(path: &Path) -> Result<Vec<Own>, String> {
 ///
 /// # Errors
 /// Returns the path and the problem if the text is invalid or without figures.
-pub fn read_text(path: &Path, text: &str) -> Result<Vec<Own>, String> {
+pub fn read_text(path: &Path, text: &str) -> Result<Vec<KernelMeasurement>, String> {
     check(path, parse(text))
 }
 
 /// Adds the path to errors and rejects files without figures. Line 0 denotes the whole file.
-fn check(path: &Path, found: Result<Vec<Own>, Mistake>) -> Result<Vec<Own>, String> {
+fn check(
+    path: &Path,
+    found: Result<Vec<KernelMeasurement>, Mistake>,
+) -> Result<Vec<KernelMeasurement>, String> {
     let found = match found {
         Ok(found) => found,
         Err(Mistake { line: 0, what }) => return Err(format!("{}: {what}", path.display())),
@@ -283,7 +286,7 @@ fn check(path: &Path, found: Result<Vec<Own>, Mistake>) -> Result<Vec<Own>, Stri
     };
     match found.len() {
         0 => Err(format!("{}: empty; expected at least one kernel", path.display())),
-        _ if found.iter().all(Own::is_empty) => Err(format!(
+        _ if found.iter().all(KernelMeasurement::is_empty) => Err(format!(
             "{}: missing figures; expected a time, bytes or operations for at least one kernel (see `roofline plot --help`)",
             path.display()
         )),
@@ -298,7 +301,7 @@ fn check(path: &Path, found: Result<Vec<Own>, Mistake>) -> Result<Vec<Own>, Stri
 ///
 /// # Errors
 /// Returns the line and the problem.
-pub fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
+pub fn parse(text: &str) -> Result<Vec<KernelMeasurement>, Mistake> {
     if text.trim_start().starts_with('{') {
         return google::parse(text);
     }
@@ -376,9 +379,10 @@ impl Sums {
         plus(&mut sum.seconds, more.seconds);
     }
 
-    fn kernels(&self) -> Result<Vec<Own>, Mistake> {
-        let own =
-            |name: &String| Own::from_counters(name, self.counts.get(name).copied().unwrap_or_default());
+    fn kernels(&self) -> Result<Vec<KernelMeasurement>, Mistake> {
+        let own = |name: &String| {
+            KernelMeasurement::from_counters(name, self.counts.get(name).copied().unwrap_or_default())
+        };
         self.order.iter().map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
     }
 }
@@ -389,7 +393,7 @@ mod tests {
 
     const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../roofline/tests/fixtures/points");
 
-    fn fixture(name: &str) -> Vec<Own> {
+    fn fixture(name: &str) -> Vec<KernelMeasurement> {
         read(&Path::new(FIXTURES).join(name)).unwrap()
     }
 
@@ -399,9 +403,9 @@ mod tests {
 
     #[test]
     fn units_identify_the_figures_of_a_kernel() {
-        let own = Own::written("my kernel=0.25 [flop/B],12.3 [Gflop/s]").unwrap();
+        let own = KernelMeasurement::parse("my kernel=0.25 [flop/B],12.3 [Gflop/s]").unwrap();
         assert_eq!((own.name.as_str(), own.intensity, own.gflop_s), ("my kernel", Some(0.25), Some(12.3)));
-        let own = Own::written("a=b=12300 Mflop/s, 1 GB/s").unwrap();
+        let own = KernelMeasurement::parse("a=b=12300 Mflop/s, 1 GB/s").unwrap();
         assert_eq!((own.name.as_str(), own.gflop_s, own.gb_s), ("a=b", Some(12.3), Some(1.0)));
         for (text, expected) in [
             ("axpy", "missing `=`"),
@@ -411,7 +415,7 @@ mod tests {
             ("a=0 [GB/s]", "expected a positive number"),
             ("a=1 [GB/s],2 [GB/s]", "duplicate figure"),
         ] {
-            let error = Own::written(text).unwrap_err();
+            let error = KernelMeasurement::parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }
@@ -516,7 +520,7 @@ mod tests {
             copy_gb_s: Some(55.0),
             gflop_s: Some(200.0),
         };
-        let sentence = |text: &str| levels.sentence(&Own::written(text).unwrap());
+        let sentence = |text: &str| levels.sentence(&KernelMeasurement::parse(text).unwrap());
         let check = |text: &str, end: &str| {
             let found = sentence(text).unwrap();
             assert!(found.ends_with(end), "{found}");
@@ -541,7 +545,7 @@ mod tests {
         check("a=160 [GB/s]", "above the bandwidth of L3 and below that of L2, so its data come from L2");
         check("a=400 [GB/s]", "or re-measure the roofs");
         assert_eq!(sentence("a=12 [s]"), None);
-        let point = |text: &str| Own::written(text).unwrap().point(None, Some(&levels)).bound;
+        let point = |text: &str| KernelMeasurement::parse(text).unwrap().point(None, Some(&levels)).bound;
         assert_eq!(
             ["a=1 [flop/B]", "a=9 [flop/B]", "a=1 [s]"].map(point),
             [Bound::Memory, Bound::Compute, Bound::Undefined]

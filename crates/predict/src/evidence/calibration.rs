@@ -15,7 +15,7 @@ use crate::predict::{DeviceProfile, Expectation, ExpectedFrom, ExpectedSpeed, We
 use roofline_formulas::expectation::{CONTRACT, Inputs, OutOfDomain};
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::transformer;
-use roofline_render::number::{figure, maybe, percent};
+use roofline_render::format::{figure, maybe, percent};
 use roofline_render::report::{Report, Saved, Schema, Table};
 
 /// Maximum condition number, which bounds the amplification of measurement errors.
@@ -55,7 +55,7 @@ impl Run {
     ///
     /// # Errors
     /// Returns an error if the model or the format is unknown.
-    pub fn of_row(
+    pub fn from_row(
         row: &Row,
         given: &[Dimensions],
         target: &DeviceProfile,
@@ -89,7 +89,7 @@ impl Run {
     }
 
     /// Creates a run from a measured matrix product: amounts in bytes and FLOP, its time, and the roofs of the machine.
-    pub fn of_product(name: &str, amounts: (f64, f64), seconds: f64, gb_s: f64, gflop_s: f64) -> Run {
+    pub fn from_product(name: &str, amounts: (f64, f64), seconds: f64, gb_s: f64, gflop_s: f64) -> Run {
         let inputs = Inputs::new(1.0, amounts.0, amounts.1, gb_s, gflop_s);
         let inputs = Inputs { layers: 1.0, serial: 1.0, measured: 1.0 / seconds, ..inputs };
         Run { name: name.to_owned(), prefill: false, inputs }
@@ -382,7 +382,7 @@ impl Report for Calibration {
 
     fn text(&self, canvas: &Canvas) -> String {
         let tables =
-            self.tables().iter().map(|table| table.fitted(canvas, &[])).collect::<Vec<_>>().join("\n");
+            self.tables().iter().map(|table| table.render_within(canvas, &[])).collect::<Vec<_>>().join("\n");
         let missing: String = self.missing.iter().map(|line| format!("not determined: {line}\n")).collect();
         let builds = if self.builds.is_empty() {
             String::new()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Counters, Own};
+use super::{Counters, KernelMeasurement};
 use crate::csv::Mistake;
 
 /// Names of counters for operations per second, with their factors.
@@ -45,7 +45,7 @@ impl<'a> Run<'a> {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Vec<KernelMeasurement>, Mistake> {
     let Output { benchmarks } = serde_json::from_str(text).map_err(|error| Mistake {
         line: error.line().max(1),
         what: format!("invalid output of Google Benchmark: {error}"),
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
 }
 
 /// Returns the median of the repetitions and their variation; `None` for entries that are not runs, such as a fitted complexity.
-fn kernel(name: &str, runs: &[&Run]) -> Result<Option<Own>, String> {
+fn kernel(name: &str, runs: &[&Run]) -> Result<Option<KernelMeasurement>, String> {
     let aggregate =
         |wanted: &str| runs.iter().find(|run| run.text("aggregate_name") == Some(wanted)).copied();
     let time = |run: &Run| run.number("real_time");
@@ -99,5 +99,5 @@ fn kernel(name: &str, runs: &[&Run]) -> Result<Option<Own>, String> {
     let counters = Counters { flops: count(flops), bytes: count(run.number("bytes_per_second")), seconds };
     let deviation = aggregate("stddev").and_then(time).map(|time| time * unit);
     let noise = deviation.zip(seconds).map(|(deviation, seconds)| deviation / seconds);
-    Ok(Some(Own { noise, ..Own::from_counters(name, counters)? }))
+    Ok(Some(KernelMeasurement { noise, ..KernelMeasurement::from_counters(name, counters)? }))
 }

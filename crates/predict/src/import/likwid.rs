@@ -1,12 +1,12 @@
 //! Output of `likwid-bench`: a block per run with the counts of all threads.
 
-use super::{Counters, Own, number};
+use super::{Counters, KernelMeasurement, number};
 use crate::csv::Mistake;
 
 /// First line of every run.
 pub(super) const TITLE: &str = "LIKWID MICRO BENCHMARK";
 
-pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Vec<KernelMeasurement>, Mistake> {
     let mut found: Vec<(String, Counters)> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let Some((name, value)) = line.split_once(':') else { continue };
@@ -24,6 +24,6 @@ pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
         };
         *place = Some(number(value.trim_end_matches("sec").trim(), name, at + 1)?);
     }
-    let own = |(name, counters): &(String, Counters)| Own::from_counters(name, *counters);
+    let own = |(name, counters): &(String, Counters)| KernelMeasurement::from_counters(name, *counters);
     found.iter().map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
 }

@@ -25,7 +25,7 @@ pub(super) fn samples() -> &'static [Sample] {
         let judged = rows().iter().zip(judge(rows()));
         let sampled = judged.filter_map(|(row, verdict)| match verdict {
             Verdict::Possible(compared) => {
-                let features = Features::of_row(row, &compared)?;
+                let features = Features::from_row(row, &compared)?;
                 Some(Sample { row, device: compared.device, features })
             }
             _ => None,
@@ -78,7 +78,7 @@ pub struct Expected {
 
 /// Reason for a missing expected speed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Silence {
+pub enum NoExpectation {
     /// Without a selected engine: devices of this kind have no published results.
     #[error("no published results for devices of this kind")]
     Device,
@@ -98,7 +98,7 @@ pub enum Silence {
 
 /// Returns the expected speed for the work of a row, independent of its measured speed; `None` without comparable results.
 pub fn expect(row: &Row) -> Option<Expected> {
-    let features = Features::of_row(row, &row.with_ceiling().ok()?)?;
+    let features = Features::from_row(row, &row.with_ceiling().ok()?)?;
     Fit::for_features(&features).ok()?.expect(&features).ok()
 }
 
@@ -106,8 +106,12 @@ pub fn expect(row: &Row) -> Option<Expected> {
 ///
 /// # Errors
 /// Returns the reason for a missing expected speed.
-pub fn expect_of(setting: &Setting<'_>, engine: Engine, prefill: bool) -> Result<Expected, Silence> {
-    let features = Features::for_setting(setting, engine, prefill).ok_or(Silence::Arithmetic)?;
+pub fn expect_prediction(
+    setting: &Setting<'_>,
+    engine: Engine,
+    prefill: bool,
+) -> Result<Expected, NoExpectation> {
+    let features = Features::for_setting(setting, engine, prefill).ok_or(NoExpectation::Arithmetic)?;
     Fit::for_features(&features)?.expect(&features)
 }
 
@@ -132,7 +136,7 @@ pub(super) struct Neighborhood {
 
 impl Fit {
     /// Returns the fit to all published results of the engine and phase.
-    fn for_features(features: &Features) -> Result<&'static Fit, Silence> {
+    fn for_features(features: &Features) -> Result<&'static Fit, NoExpectation> {
         static FITS: LazyLock<BTreeMap<(Engine, bool), Fit>> = LazyLock::new(|| {
             let mut pools: BTreeMap<(Engine, bool), Vec<&Sample>> = BTreeMap::new();
             for sample in samples() {
@@ -146,7 +150,7 @@ impl Fit {
             pools.into_iter().map(fit).collect()
         });
         let key = (features.engine.clone(), features.prefill);
-        FITS.get(&key).ok_or(Silence::Engine(key.0))
+        FITS.get(&key).ok_or(NoExpectation::Engine(key.0))
     }
 
     /// Fits results of one engine and phase.
@@ -161,17 +165,17 @@ impl Fit {
         &self,
         features: &Features,
         included: impl Fn(&'static Sample) -> bool,
-    ) -> Result<Neighborhood, Silence> {
+    ) -> Result<Neighborhood, NoExpectation> {
         let rows = self.rows.iter().filter(|(sample, _)| included(sample));
         let near: Vec<(f64, &Sample, f64)> =
             rows.map(|(sample, share)| (features.distance(&sample.features), *sample, *share)).collect();
         if near.len() < MIN_ROWS {
-            return Err(Silence::Engine(features.engine.clone()));
+            return Err(NoExpectation::Engine(features.engine.clone()));
         }
         let nearest = near.iter().min_by(|a, b| a.0.total_cmp(&b.0));
         let &(closest, nearest, _) = nearest
             .filter(|(distance, ..)| *distance <= MAX_DISTANCE)
-            .ok_or_else(|| Silence::Far(features.engine.clone()))?;
+            .ok_or_else(|| NoExpectation::Far(features.engine.clone()))?;
         let mut shares: Vec<(f64, f64)> =
             near.iter().map(|(distance, _, share)| (*share, (closest - distance).exp())).collect();
         shares.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -179,14 +183,14 @@ impl Fit {
     }
 
     /// Returns the expected speed.
-    pub fn expect(&self, features: &Features) -> Result<Expected, Silence> {
+    pub fn expect(&self, features: &Features) -> Result<Expected, NoExpectation> {
         let Neighborhood { closest, nearest, shares } = self.neighborhood(features, |_| true)?;
         let layer_cost = self.layer_cost;
         let (sum, squares) =
             shares.iter().fold((0.0, 0.0), |(sum, squares), (_, w)| (sum + w, squares + w * w));
         let margin = (self.margin * (1.0 + closest)).exp();
         let speed = |share: f64| {
-            features.speed(share, layer_cost).map_err(|error| Silence::OutOfDomain(error.to_string()))
+            features.speed(share, layer_cost).map_err(|error| NoExpectation::OutOfDomain(error.to_string()))
         };
         let share = quantile(&shares, 0.5);
         let range = ExpectedRange {

@@ -120,7 +120,7 @@ spelled!(By {
 });
 
 /// Explains why code cannot reach 100 % of a measured roof.
-pub const WHY_NOT_ALL: &str = "thread start-up and barriers, row tails, stores and DRAM refresh cost a few percent; 90 % or more \
+pub const ROOF_LOSSES: &str = "thread start-up and barriers, row tails, stores and DRAM refresh cost a few percent; 90 % or more \
                                is near-optimal";
 
 /// Priority of advice.
@@ -152,7 +152,7 @@ impl Bound {
     }
 
     /// Returns the glossary term, such as `memory-bound`.
-    pub fn held_back(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Bound::Memory => "memory-bound",
             Bound::Compute => "compute-bound",
@@ -204,7 +204,7 @@ impl Precision {
     }
 
     /// Iterates over the precisions with a published peak.
-    pub fn of(device: &Device) -> impl Iterator<Item = Precision> {
+    pub fn with_peak(device: &Device) -> impl Iterator<Item = Precision> {
         Precision::ALL.into_iter().filter(|precision| precision.peak(device).is_some())
     }
 

@@ -9,7 +9,7 @@ const Z_99_9: f64 = 3.29;
 /// A reference load and the ratio of a figure to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Paired {
+pub struct RelativeToReference {
     /// Median of the reference over all rounds, in the figure's unit.
     pub reference: f64,
     /// Median over all rounds of the figure divided by the reference of its round.
@@ -18,9 +18,9 @@ pub struct Paired {
     pub noise: f64,
 }
 
-impl Paired {
+impl RelativeToReference {
     /// Computes the ratio from rounds of (figure, reference). Returns `None` without rounds or if a value is not positive and finite.
-    pub fn of(rounds: &[(f64, f64)]) -> Option<Paired> {
+    pub fn from_rounds(rounds: &[(f64, f64)]) -> Option<RelativeToReference> {
         let sorted = |of: fn(&(f64, f64)) -> f64| {
             let mut values: Vec<f64> = rounds.iter().map(of).collect();
             values.sort_by(f64::total_cmp);
@@ -35,7 +35,7 @@ impl Paired {
         let low = *ratios.get(middle.saturating_sub(ranks))?;
         let high = *ratios.get(middle.saturating_add(ranks).min(ratios.len() - 1))?;
         let noise = (high - ratio).max(ratio - low) / ratio;
-        Some(Paired { reference, ratio, noise }).filter(|found| {
+        Some(RelativeToReference { reference, ratio, noise }).filter(|found| {
             [found.reference, found.ratio, found.noise].iter().all(|value| value.is_finite())
                 && found.ratio > 0.0
                 && found.reference > 0.0
@@ -58,7 +58,10 @@ mod tests {
                 (slower * figure, slower * reference)
             })
             .collect();
-        let (quiet, busy) = (Paired::of(&steady).unwrap(), Paired::of(&disturbed).unwrap());
+        let (quiet, busy) = (
+            RelativeToReference::from_rounds(&steady).unwrap(),
+            RelativeToReference::from_rounds(&disturbed).unwrap(),
+        );
         assert_eq!((quiet.ratio, quiet.noise), (busy.ratio, busy.noise));
         assert!((quiet.ratio - 2.01).abs() < 1e-12 && quiet.noise < 0.006, "{quiet:?}");
     }
@@ -67,9 +70,12 @@ mod tests {
     fn the_noise_shrinks_with_the_number_of_rounds() {
         let rounds =
             |count: u32| (0..count).map(|at| (1.0 + f64::from(at * 7 % 11) / 100.0, 1.0)).collect::<Vec<_>>();
-        let noise = |count| Paired::of(&rounds(count)).unwrap().noise;
+        let noise = |count| RelativeToReference::from_rounds(&rounds(count)).unwrap().noise;
         assert!(noise(5) >= 0.05, "{}", noise(5));
         assert!(noise(400) < 0.02, "{}", noise(400));
-        assert!(Paired::of(&[]).is_none() && Paired::of(&[(1.0, 0.0)]).is_none());
+        assert!(
+            RelativeToReference::from_rounds(&[]).is_none()
+                && RelativeToReference::from_rounds(&[(1.0, 0.0)]).is_none()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Output of Nsight Compute with `ncu --csv`: a row per metric and launch, or with `--page raw` a row of units and a row per launch.
 //! Launches of the same kernel are summed.
 
-use super::{Counters, Own, Sums, number};
+use super::{Counters, KernelMeasurement, Sums, number};
 use crate::csv::{Csv, Mistake};
 
 /// Column that identifies tables of Nsight Compute.
@@ -24,7 +24,7 @@ const OPERATIONS: [(&str, f64); 9] = [
     ("hfma", 2.0),
 ];
 
-pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
+pub(super) fn parse(table: &Csv) -> Result<Vec<KernelMeasurement>, Mistake> {
     let mut sums = Sums::default();
     if table.has("Metric Name") {
         let metrics: Vec<&str> =

@@ -7,7 +7,7 @@ use super::evaluation::{Accuracy, HeldOut, evaluate};
 use super::report::{Evidence, EvidenceRow, Finding, Spread, spread};
 use super::table::{Phase, rows};
 use roofline_render::chart::Log;
-use roofline_render::number::{figure, maybe, percent};
+use roofline_render::format::{figure, maybe, percent};
 use roofline_render::report::Table;
 
 /// Minimum number of results of a listed group.
@@ -16,7 +16,7 @@ const MIN_ROWS: usize = 5;
 const MAX_LISTED: usize = 15;
 
 fn page() -> String {
-    let all = Evidence::of(rows(), "");
+    let all = Evidence::from_rows(rows(), "");
     let count = |finding| all.count(finding);
     let sources: std::collections::BTreeSet<&str> = all.rows.iter().map(|row| row.source.as_str()).collect();
     let devices: std::collections::BTreeSet<&str> = all.rows.iter().map(|row| row.device.as_str()).collect();
@@ -143,7 +143,7 @@ fn list<'a>(rows: impl Iterator<Item = &'a EvidenceRow>) -> String {
 fn picture() -> String {
     const SIDE: f64 = 640.0;
     const MARGIN: f64 = 60.0;
-    let all = Evidence::of(rows(), "");
+    let all = Evidence::from_rows(rows(), "");
     let points: Vec<(&EvidenceRow, f64)> =
         all.rows.iter().filter_map(|row| Some((row, row.ceiling_tokens_per_s?))).collect();
     let axis = Log::around(points.iter().flat_map(|(row, ceiling)| [row.tokens_per_s, *ceiling]));
@@ -170,7 +170,7 @@ fn picture() -> String {
         decade *= 10.0;
     }
     for (row, ceiling) in &points {
-        let colour = match (row.finding, row.phase) {
+        let color = match (row.finding, row.phase) {
             (Finding::Impossible, _) => "#c00",
             (_, Phase::Prefill) => "#d95f02",
             (_, Phase::Decode) => "#1b6ca8",
@@ -178,7 +178,7 @@ fn picture() -> String {
         };
         let _ = writeln!(
             out,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"{colour}\" fill-opacity=\"0.5\"/>",
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"{color}\" fill-opacity=\"0.5\"/>",
             x(*ceiling),
             y(row.tokens_per_s)
         );
@@ -218,7 +218,7 @@ fn the_page_is_current() {
 
 #[test]
 fn the_picture_has_a_point_for_each_row_with_a_ceiling() {
-    let covered = Evidence::of(rows(), "").rows.iter().filter(|row| row.share.is_some()).count();
+    let covered = Evidence::from_rows(rows(), "").rows.iter().filter(|row| row.share.is_some()).count();
     let picture = picture();
     assert_eq!(picture.matches("<circle").count(), covered);
     assert!(!picture.contains("NaN") && picture.ends_with("</svg>\n"));

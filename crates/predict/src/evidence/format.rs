@@ -60,7 +60,7 @@ pub(super) fn peak(device: &Device, numbers: Numbers) -> Option<f64> {
 
 /// Returns the highest published peak of all units, in GFLOP/s, which replaces an unpublished peak as the reference of shares.
 pub(super) fn fastest(device: &Device) -> Option<f64> {
-    Precision::of(device).filter_map(|unit| unit.peak(device)).chain(device.fp16_fast).reduce(f64::max)
+    Precision::with_peak(device).filter_map(|unit| unit.peak(device)).chain(device.fp16_fast).reduce(f64::max)
 }
 
 #[cfg(test)]

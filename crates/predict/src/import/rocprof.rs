@@ -1,6 +1,6 @@
 //! Counters in `pmc_perf.csv` of `rocprof-compute profile`: a row per dispatch. Dispatches of the same kernel are summed.
 
-use super::{Counters, Own, Sums, number_in};
+use super::{Counters, KernelMeasurement, Sums, number_in};
 use crate::csv::{Csv, Mistake};
 
 /// Column with the name of the kernel, in newer and older versions.
@@ -13,7 +13,7 @@ const LANES: f64 = 64.0;
 /// Operations per count of matrix instructions.
 const MATRIX_OPERATIONS: f64 = 512.0;
 
-pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
+pub(super) fn parse(table: &Csv) -> Result<Vec<KernelMeasurement>, Mistake> {
     let mut sums = Sums::default();
     for row in &table.rows {
         let Some(kernel) = KERNEL.iter().find_map(|name| table.field(row, name)) else { continue };

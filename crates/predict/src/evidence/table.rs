@@ -90,8 +90,8 @@ pub struct Row {
 /// Returns the shipped table of published speeds.
 pub fn rows() -> &'static [Row] {
     static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-        let mut rows = read(include_str!("../../data/record.csv")).unwrap_or_default();
-        if let Ok(sources) = Csv::read(include_str!("../../data/record-sources.csv")) {
+        let mut rows = read(include_str!("../../data/evidence.csv")).unwrap_or_default();
+        if let Ok(sources) = Csv::read(include_str!("../../data/evidence-sources.csv")) {
             for row in &mut rows {
                 let found =
                     sources.rows.iter().find(|source| sources.field(source, "source") == Some(&row.source));

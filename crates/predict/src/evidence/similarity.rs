@@ -86,7 +86,7 @@ pub struct Setting<'a> {
 
 impl Features {
     /// Returns the features of a row; `None` for phases other than decode and prefill, and for prefill without a published peak.
-    pub fn of_row(row: &Row, compared: &RowWithCeiling) -> Option<Features> {
+    pub fn from_row(row: &Row, compared: &RowWithCeiling) -> Option<Features> {
         let prefill = match row.phase {
             Phase::Decode => false,
             Phase::Prefill => true,

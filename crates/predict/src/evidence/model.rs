@@ -119,7 +119,7 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
 /// Returns the models that `models-v1` does not describe, from the matrices of their published dimensions. Norms, biases and
 /// convolutions (less than 0.1 %) are omitted, and latents that serve as keys and values are cached once, so that no ceiling is too low.
 fn table() -> Vec<Shape> {
-    let Ok(table) = Csv::read(include_str!("../../data/record-models.csv")) else { return Vec::new() };
+    let Ok(table) = Csv::read(include_str!("../../data/evidence-models.csv")) else { return Vec::new() };
     let shape = |row: &Row| {
         let number = |name: &str| table.field(row, name)?.parse::<f64>().ok();
         let blank = predict::dense(number("dense_params")?);
