@@ -142,7 +142,7 @@ mod _roofline {
         #[new]
         fn new(py: Python<'_>, path_or_text: String) -> PyResult<Contract> {
             let read = move || match path_or_text.contains('\n') {
-                true => program::contract_of(&path_or_text).map(|contract| (contract, Vec::new())),
+                true => program::parse_contract(&path_or_text).map(|contract| (contract, Vec::new())),
                 false => program::contract(&path_or_text),
             };
             run_detached(py, read).map(|(contract, warnings)| Contract(contract, warnings))

@@ -18,14 +18,14 @@ pub fn compiled(name: &str, compiler: &mut Compiler) -> Result<Compiled, Failure
 pub fn open(name: &str) -> Result<Contract, Failure> {
     let compiled = compiled(name, &mut Compiler::default())?;
     for warning in compiled.rendered(Severity::Warning) {
-        output::say(&warning);
+        output::log(&warning);
     }
     valid(name, compiled)
 }
 
 /// Opens a contract for evaluation. Refuted obligations are errors as in [`open`]; undecided ones cause a note on standard
 /// error.
-pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
+pub fn open_for_evaluation(name: &str) -> Result<Contract, Failure> {
     let compiled = compiled(name, &mut Compiler::default())?;
     let undecided: Vec<&str> = (compiled.proofs.iter())
         .filter(|proof| proof.verdict == Verdict::Unknown)
@@ -35,7 +35,7 @@ pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
     if undecided.is_empty() || refuted {
         return open(name);
     }
-    output::say(&format!(
+    output::log(&format!(
         "{name}: note: neither proven nor refuted: {}; see `roofline contract prove {name}`",
         undecided.join(", ")
     ));

@@ -64,9 +64,9 @@ pub fn measure(options: &Options) -> Result<Machine, Failure> {
     // The duration of a fixed number of steps is unknown in advance.
     let progress = match options.effort.steps {
         Some(_) => Progress::new(),
-        None => Progress::lasting(options.duration()),
+        None => Progress::with_duration(options.duration()),
     };
-    Ok(Machine::this(options, |what| progress.say(&format!("measuring {what}")))?)
+    Ok(Machine::this(options, |what| progress.message(&format!("measuring {what}")))?)
 }
 
 pub fn options(args: &Measuring) -> Result<Options, Failure> {

@@ -2,18 +2,18 @@
 
 mod cli;
 mod command;
+mod conditions;
 mod contract;
-mod curve;
 mod device;
 mod expected;
 mod help;
+mod latency_curve;
 mod name;
 mod output;
 mod request;
-mod require;
 mod select;
 mod sets;
-mod what_if;
+mod sliders;
 
 pub use command::schema::contract as contract_schema;
 
@@ -123,12 +123,12 @@ fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<cli::Cli, clap::Er
 
 /// Opens a contract by path or built-in name, and returns it with the warnings about it.
 pub fn contract(name: &str) -> Result<(Contract, Vec<String>), Failure> {
-    let (contract, collected) = output::collect(|| contract::open_to_compute(name));
+    let (contract, collected) = output::collect(|| contract::open_for_evaluation(name));
     Ok((contract?, collected.said))
 }
 
 /// Compiles the text of a contract.
-pub fn contract_of(text: &str) -> Result<Contract, Failure> {
+pub fn parse_contract(text: &str) -> Result<Contract, Failure> {
     let source = Source::from_bytes("contract", text.as_bytes().to_vec())?;
     contract::valid("the text", Compiler::default().compile_in(source, None))
 }

@@ -5,7 +5,7 @@ use roofline_contracts::suggest;
 use crate::program::Failure;
 
 /// Normalizes a name for lookup: `H100-SXM` becomes `h100_sxm`.
-pub fn normal(name: &str) -> String {
+pub fn normalize(name: &str) -> String {
     name.trim().chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 
@@ -21,7 +21,7 @@ pub fn unknown_name(
     list: &str,
     known: impl Iterator<Item = &'static str> + Clone,
 ) -> Failure {
-    let normalized = normal(name);
+    let normalized = normalize(name);
     let similar: Vec<&str> =
         known.clone().filter(|known| !normalized.is_empty() && known.contains(&normalized)).collect();
     let near = match similar.as_slice() {

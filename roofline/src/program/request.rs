@@ -14,7 +14,7 @@ use crate::predict::{
     self, DeviceProfile, MAX_PREDICTIONS, Numbers, Precision, Subject, SweptInput, WeightPrecision,
 };
 use crate::profile;
-use crate::program::name::{normal, unknown_name};
+use crate::program::name::{normalize, unknown_name};
 use crate::program::{Failure, cli, device};
 use roofline_render::parse::tokens;
 
@@ -57,7 +57,7 @@ pub fn subject(
         source,
         parameters: 0.0,
         active_parameters: 0.0,
-        quant: args.quant.as_deref().map_or_else(|| "f16".into(), normal),
+        quant: args.quant.as_deref().map_or_else(|| "f16".into(), normalize),
         bits_per_weight: 0.0,
         context_length,
     };
@@ -98,7 +98,7 @@ pub fn subject(
             in_format(subject, predict::dense(params), None)
         }
         (Some(name), None) => {
-            let known = by_name(&normal(name));
+            let known = by_name(&normalize(name));
             if let Some(known) = known {
                 let model_dims =
                     ModelDims::from_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
@@ -160,7 +160,7 @@ impl Quantization {
 
 /// Parses the name of a format or mix in any spelling; `fp16` and `half` are `f16`, `fp8` is `f8_e4m3`, `int8` is `i8`.
 fn quantization(name: &str, flag: &str) -> Result<Quantization, Failure> {
-    let wanted = normal(name);
+    let wanted = normalize(name);
     let meant = match wanted.as_str() {
         "half" | "fp16" | "float16" => "f16",
         "fp32" | "float32" => "f32",
@@ -227,7 +227,7 @@ pub fn lengths(
 
 /// Parses the name of a precision.
 pub fn precision(name: &str) -> Result<Precision, Failure> {
-    Precision::by_name(&normal(name)).ok_or_else(|| {
+    Precision::by_name(&normalize(name)).ok_or_else(|| {
         let known = Precision::ALL.map(Precision::name).join(", ");
         Failure(format!("--precision {name}: unknown precision; expected one of {known}"))
     })

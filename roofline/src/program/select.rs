@@ -8,8 +8,8 @@ use roofline_contracts::condition::Value;
 use crate::contracts::hardware::devices::Device;
 use crate::device::{numbers_of, texts_of};
 use crate::program::Failure;
+use crate::program::conditions::Names;
 use crate::program::name::near;
-use crate::program::require::Names;
 use crate::report::Table;
 use roofline_render::format::figure;
 
@@ -44,7 +44,7 @@ const LOWER_IS_BETTER: [&str; 8] = [
 ];
 
 /// Adds the names of device attributes.
-pub fn device_names(names: &mut Names) {
+pub fn add_device_names(names: &mut Names) {
     for (name, unit) in Device::NUMBERS {
         names.number(name, unit);
     }
@@ -68,7 +68,7 @@ impl Select {
     }
 
     /// Returns `true` if one of the flags is set.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         !(self.conditions.is_empty() && self.sort.is_none() && self.columns.is_empty())
     }
 

@@ -14,12 +14,12 @@ use crate::parallel::{
     ServingPerformance, Users, Work, offload as offloaded, reach, serve,
 };
 use crate::predict::{UNKNOWN_COMPUTE_PEAK, WeightPrecision, Workload};
-use crate::program::curve;
+use crate::program::conditions::{self, Gate, Names};
 use crate::program::device::this;
-use crate::program::name::normal;
-use crate::program::output::picture::Pictures;
+use crate::program::latency_curve;
+use crate::program::name::normalize;
+use crate::program::output::charts::Charts;
 use crate::program::request::{self, Request};
-use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
 use crate::report::Report;
 use roofline_render::format::figure;
@@ -80,7 +80,7 @@ pub struct Question {
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let refused = [
         (args.explain, "--explain"),
-        (args.select.is_asked(), "--where, --sort and --columns"),
+        (args.select.is_set(), "--where, --sort and --columns"),
         (args.work.devices.is_all(), "--on all"),
     ];
     if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
@@ -99,7 +99,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
             "--chart, --svg, --html: sets of devices have a chart of throughput against latency only, which requires --users".into(),
         ));
     }
-    let names = Names::of::<Plan>();
+    let names = Names::for_report::<Plan>();
     if names.help(&args.require)? {
         return Ok(Exit::Fine);
     }
@@ -121,15 +121,15 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
             None => question.detailed(set)?,
         });
     }
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let moving = if args.pictures.html.is_some() { question.moving(&sets)? } else { None };
     let mut plan = question.plan(rows);
-    plan.requirements = require::check_report(&gates, &plan);
+    plan.requirements = conditions::check_report(&gates, &plan);
     for warning in &plan.warnings {
         eprintln!("warning: {warning}");
     }
-    pictures.show_curves(&plan, &curve::drawn(&plan), moving.as_ref(), args.format)?;
-    Ok(require::exit(&plan.requirements))
+    pictures.show_curves(&plan, &latency_curve::chart(&plan), moving.as_ref(), args.format)?;
+    Ok(conditions::exit(&plan.requirements))
 }
 
 /// Returns the hidden size and the number of heads; zero if unknown, which costs no time and limits no layout.
@@ -139,7 +139,7 @@ fn dimensions(args: &cli::Work, name: Option<&str>) -> Result<(f64, u64), Failur
         (model_dims.hidden as f64, heads.unwrap_or(0))
     };
     let Some(name) = name else { return Ok((0.0, 0)) };
-    if let Some(known) = by_name(&normal(name)) {
+    if let Some(known) = by_name(&normalize(name)) {
         return Ok(of(&ModelDims::from_known(known)?));
     }
     let path = Path::new(name);
@@ -152,7 +152,7 @@ impl Question {
     pub fn new(request: &SetRequest<'_>) -> Result<Question, Failure> {
         let args = request.work;
         let cli::Parallel { sharding, serving, speculation } = request.parallel;
-        let gates = Names::of::<Plan>().parse("--require", request.require)?;
+        let gates = Names::for_report::<Plan>().parse("--require", request.require)?;
         if !(0.0..=1e6).contains(&sharding.message_cost) {
             return Err(Failure(format!(
                 "--message-cost {}: expected 0 to 1e6 microseconds",
@@ -185,8 +185,9 @@ impl Question {
                 return Err(Failure(format!("{flag} {tokens}: expected at least one token")));
             }
         }
-        if let Some(gate) =
-            gates.iter().find(|gate| serving.users.is_none() && gate.names_any(&ServingPerformance::FIGURES))
+        if let Some(gate) = gates
+            .iter()
+            .find(|gate| serving.users.is_none() && gate.contains_any(&ServingPerformance::FIGURES))
         {
             let message = "this figure requires --users";
             return Err(Failure(format!("--require '{}': {message}", gate.text())));
@@ -233,8 +234,9 @@ impl Question {
             pipeline: sharding.pipeline,
             experts: sharding.experts,
         };
-        let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(request.sweep, users.users))?;
-        let cache = normal(&args.cache);
+        let numbers =
+            users.map_or(Ok(Vec::new()), |users| latency_curve::user_counts(request.sweep, users.users))?;
+        let cache = normalize(&args.cache);
         Ok(Question {
             work,
             request: resolved,
@@ -353,7 +355,7 @@ impl Question {
     /// Returns the sliders of the page with curves; `None` with a draft model.
     fn moving(&self, sets: &[DeviceSet]) -> Result<Option<crate::chart::curve::CurveModel>, Failure> {
         let Some(users) = self.users.filter(|_| self.draft.is_none()) else { return Ok(None) };
-        curve::moving(&self.work, &users, sets, self.fixed).map(Some)
+        latency_curve::slider_data(&self.work, &users, sets, self.fixed).map(Some)
     }
 
     /// Predicts one device with its host.
@@ -410,7 +412,7 @@ impl Question {
         let unmet = self.gates.iter().find(|gate| gate.holds(&values) != Some(true));
         if let Some(gate) = unmet {
             row.enough = gate.holds(&values);
-            let named = Plan::FIGURES.iter().filter(|name| gate.names_any(&[name]));
+            let named = Plan::FIGURES.iter().filter(|name| gate.contains_any(&[name]));
             let has = |name: &&str| {
                 let value = figure(row.value(name)?);
                 Some(if Plan::unit(name) == "1" { value } else { format!("{value} {}", Plan::unit(name)) })

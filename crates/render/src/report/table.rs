@@ -179,7 +179,7 @@ impl Table {
 fn verdict_color(cell: &str) -> Option<&'static str> {
     match cell {
         "better" | "proven" | "verified" | "near optimal" => Some("32"),
-        "noise" | "can't tell" | "unknown" | "suspect" => Some("33"),
+        "noise" | "inconclusive" | "unknown" | "suspect" => Some("33"),
         "worse" | "missing" | "refuted" | "impossible" => Some("31"),
         _ => None,
     }

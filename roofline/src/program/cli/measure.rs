@@ -11,7 +11,7 @@ use crate::bench::Kernel;
 use crate::import::KernelMeasurement;
 use crate::kernels::FmaType;
 use crate::peaks::RunPolicy;
-use crate::program::output::picture::Wanted;
+use crate::program::output::charts::ChartArgs;
 use crate::program::output::{Choice, Format};
 use crate::program::select::Select;
 use roofline_render::parse;
@@ -37,7 +37,7 @@ pub struct Machine {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
     #[command(flatten)]
     pub measuring: Measuring,
 }
@@ -77,7 +77,7 @@ pub struct Bench {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
     #[command(flatten)]
     pub measuring: Measuring,
 }
@@ -95,7 +95,7 @@ pub struct Evidence {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
 }
 
 #[derive(Debug, Args)]
@@ -208,7 +208,7 @@ pub struct Profile {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
     #[command(flatten)]
     pub expecting: Expecting,
     #[command(flatten)]
@@ -260,7 +260,7 @@ pub struct Plot {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
     #[command(flatten)]
     pub measuring: Measuring,
 }

@@ -15,7 +15,7 @@ pub use parallel::*;
 pub use predict::*;
 
 use crate::program::output::Format;
-use crate::program::output::picture::Wanted;
+use crate::program::output::charts::ChartArgs;
 
 /// How fast can this model run on this machine, what is the bottleneck, and how close is the code to the limit?
 ///
@@ -39,7 +39,7 @@ pub struct First {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
 }
 
 /// The subcommands; each has a file in `command`.

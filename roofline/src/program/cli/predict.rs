@@ -7,7 +7,7 @@ use clap::Args;
 use super::device::{Measuring, On};
 use super::parallel::{Offloading, Serving, Sharding, Speculation};
 use crate::program::output::Format;
-use crate::program::output::picture::Wanted;
+use crate::program::output::charts::ChartArgs;
 use crate::program::select::Select;
 use roofline_render::parse;
 
@@ -116,7 +116,7 @@ pub struct Predict {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
     #[command(flatten)]
     pub expecting: Expecting,
     #[command(flatten)]
@@ -136,7 +136,7 @@ pub struct Choose {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
-    pub pictures: Wanted,
+    pub pictures: ChartArgs,
     #[command(flatten)]
     pub work: Work,
     #[command(flatten)]

@@ -1,18 +1,18 @@
 //! `roofline bench`: the kernels at the shapes of real models, compared with the measured roofs.
 
 use crate::bench::{Bench, Options, count};
-use crate::program::output::picture::Pictures;
+use crate::program::output::charts::Charts;
 use crate::program::output::terminal::Progress;
-use crate::program::{Exit, Failure, cli, device, require};
+use crate::program::{Exit, Failure, cli, conditions, device};
 
 /// Runs the kernels and compares them with the roofs.
 pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
-    let names = require::Names::of::<Bench>();
+    let names = conditions::Names::for_report::<Bench>();
     if names.help(&args.require)? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
     let options = Options {
         kernels: args.kernel.clone(),
@@ -20,9 +20,9 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
         only: args.only.clone(),
         quick: args.measuring.quick,
     };
-    let progress = Progress::counting(count(&machine, &options));
+    let progress = Progress::with_steps(count(&machine, &options));
     let bench = Bench::measure(&machine, &options, |what| progress.step(what))?;
     drop(progress);
     pictures.show(&bench, args.format, false)?;
-    Ok(require::exit(&require::check_report(&gates, &bench)))
+    Ok(conditions::exit(&conditions::check_report(&gates, &bench)))
 }

@@ -9,7 +9,7 @@ use crate::evidence::{self, Calibration, Dimensions, Origin, Row, Run, find_devi
 use crate::model::{Model, ModelDims, by_name};
 use crate::predict::{self, DeviceProfile};
 use crate::profile;
-use crate::program::name::normal;
+use crate::program::name::normalize;
 use crate::program::output::file::OutputFile;
 use crate::program::request::layers;
 use crate::program::{About, Exit, Failure, cli, device, expected, output};
@@ -175,7 +175,7 @@ fn resolve_device(
 
 /// Returns the dimensions of a known model or of a model file.
 fn dimensions(name: &str) -> Result<Dimensions, Failure> {
-    if let Some(known) = by_name(&normal(name)) {
+    if let Some(known) = by_name(&normalize(name)) {
         let model_dims = ModelDims::from_known(known).about(name)?;
         let parameters = model_dims.parameters() as f64;
         let (inputs, layers) = (predict::inputs(&model_dims)?, model_dims.layers.len() as f64);

@@ -3,9 +3,9 @@
 use crate::chart::html::Page;
 use crate::choose::{By, Choice};
 use crate::predict::{DeviceProfile, Prediction, predict as reached};
+use crate::program::conditions::Names;
 use crate::program::expected::{ModelTraits, missing};
-use crate::program::output::picture::{self, Pictures};
-use crate::program::require::Names;
+use crate::program::output::charts::{self, Charts};
 use crate::program::{Exit, Failure, cli, request, select};
 
 /// Compares the devices, and exits with 1 if none meets the target.
@@ -23,12 +23,12 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
     let columns = args.select.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
     let mut names = Names::default();
-    select::device_names(&mut names);
+    select::add_device_names(&mut names);
     if args.select.help(&names)? || args.expecting.help()? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--where", &args.select.conditions)?;
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let mut warnings = Vec::new();
     let request = request::resolve(&args.work, args.speculation.tokens_per_pass(), &mut warnings)?;
     let mut targets = request::targets(&args.work, "all", &mut warnings)?;
@@ -57,7 +57,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     }
     (choice.warnings, choice.columns) = (warnings, columns);
     let chart = choice.bars();
-    let page = || Ok(Page { bars: vec![chart.clone()], ..picture::page(&choice) });
+    let page = || Ok(Page { bars: vec![chart.clone()], ..charts::page(&choice) });
     pictures.show_bars(&choice, &chart, args.format, page)?;
     Ok(if choice.enough().next().is_some() { Exit::Fine } else { Exit::Failed })
 }

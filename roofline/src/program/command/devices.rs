@@ -9,8 +9,8 @@ use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::Device;
 use crate::device::numbers_of;
 use crate::predict::Precision;
+use crate::program::conditions::Names;
 use crate::program::output;
-use crate::program::require::Names;
 use crate::program::select::{self, Row};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
@@ -85,9 +85,9 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     if let (true, Some(text)) = (found.is_empty(), &args.filter) {
         found = vec![catalog.find(text)?];
     }
-    let full = found.len() == 1 && !args.select.is_asked();
+    let full = found.len() == 1 && !args.select.is_set();
     let mut names = Names::default();
-    select::device_names(&mut names);
+    select::add_device_names(&mut names);
     if args.select.help(&names)? {
         return Ok(Exit::Fine);
     }

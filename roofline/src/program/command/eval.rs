@@ -13,9 +13,9 @@ use serde_json::{Map, Value as Json};
 use crate::chart::terminal::Canvas;
 use crate::device::{ResolvedDevice, numbers_of};
 use crate::predict::Numbers;
+use crate::program::conditions;
 use crate::program::name::near;
 use crate::program::output;
-use crate::program::require;
 use crate::program::{Exit, Failure, cli, contract, device};
 use crate::report::{Checked, Report, Schema, Table};
 
@@ -79,8 +79,8 @@ struct Measured {
 
 /// Evaluates the contract.
 pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
-    let contract = contract::open_to_compute(&args.contract)?;
-    let mut names = require::Names::default();
+    let contract = contract::open_for_evaluation(&args.contract)?;
+    let mut names = conditions::Names::default();
     for quantity in &contract.quantities {
         match quantity.cases.is_empty() {
             true => names.number(&quantity.name, &quantity.unit_text),
@@ -114,7 +114,7 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
 fn evaluated(
     args: &cli::Eval,
     contract: &Contract,
-    gates: &[require::Gate],
+    gates: &[conditions::Gate],
     on: Option<ResolvedDevice>,
 ) -> Result<Evaluated, Failure> {
     let mut set = settings(&args.set, contract)?;
@@ -144,7 +144,7 @@ fn evaluated(
     let unknown = Unknown::new(contract, unknown);
     let lines = lines(contract, &point, &outputs, &unknown);
     let known = lines.iter().map(|line| (line.name, line.value.clone())).collect();
-    let requirements = require::check(gates, on.as_deref().unwrap_or_default(), &known);
+    let requirements = conditions::check(gates, on.as_deref().unwrap_or_default(), &known);
     let measured = (contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations))
         .filter(|(_, unknown)| !**unknown)
         .filter_map(|((equation, &ceiling), _)| {
@@ -432,7 +432,7 @@ impl Evaluated {
     /// Returns exit code 1 if a requirement does not hold or a measurement exceeds its ceiling.
     fn exit(&self) -> Exit {
         let possible = self.measured.iter().all(|measured| measured.within);
-        require::exit(&self.requirements).max(if possible { Exit::Fine } else { Exit::Failed })
+        conditions::exit(&self.requirements).max(if possible { Exit::Fine } else { Exit::Failed })
     }
 }
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::evidence::{self, Evidence, Finding, Row};
-use crate::program::output::picture::Pictures;
+use crate::program::output::charts::Charts;
 use crate::program::{About, Exit, Failure, cli};
 use roofline_machine::storage;
 
 /// Shows published benchmarks, or checks those of a file. Exits with 1 if a checked one exceeds its ceiling.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let evidence = match &args.check {
         Some(path) => Evidence::check(&read(path)?, &path.display().to_string()),
         None => Evidence::from_rows(evidence::rows(), args.filter.as_deref().unwrap_or_default()),

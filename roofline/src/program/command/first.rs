@@ -13,7 +13,7 @@ use crate::model::{KnownModel, ModelDims};
 use crate::peaks::{Machine, Options, Reached};
 use crate::predict::{self, DeviceProfile, Expectation, ExpectedSpeed, Numbers, Precision, WeightPrecision};
 use crate::program::expected::{Expecter, ModelTraits};
-use crate::program::output::picture::Pictures;
+use crate::program::output::charts::Charts;
 use crate::program::request::lengths;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Schema, Table, wrap};
@@ -101,7 +101,7 @@ const NEXT: [Next; 3] = [
 
 /// Shows the roofline of this machine.
 pub fn run(args: &cli::First) -> Result<Exit, Failure> {
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let machine = match Machine::cached(&Options { size: args.size, ..Options::default() })? {
         Some(machine) => machine,
         None => {

@@ -358,7 +358,7 @@ impl Run {
                     only: bench.only.clone(),
                     quick: bench.quick,
                 };
-                let progress = Progress::counting(bench::count(&machine, &options));
+                let progress = Progress::with_steps(bench::count(&machine, &options));
                 Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.step(what))?))
             }
             // `repeat` rejects predictions and kernels.

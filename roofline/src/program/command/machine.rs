@@ -1,8 +1,8 @@
 //! `roofline machine`: the roofs of this machine, measured or from the cache.
 
 use crate::peaks::{self, Machine, Options, RunPolicy};
-use crate::program::output::{self, picture::Pictures};
-use crate::program::{Exit, Failure, cli, device, require};
+use crate::program::output::{self, charts::Charts};
+use crate::program::{Exit, Failure, cli, conditions, device};
 
 /// Measures this machine and prints its roofs.
 pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
@@ -11,17 +11,17 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
         output::write(format!("removed {removed} saved measurement(s)\n").as_bytes())?;
         return Ok(Exit::Fine);
     }
-    let names = require::Names::of::<Machine>();
+    let names = conditions::Names::for_report::<Machine>();
     if names.help(&args.require)? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let effort = RunPolicy { types: args.types.clone(), warm_up: args.warm_up, steps: args.steps };
     let machine = device::measure(&Options { effort, ..device::options(&args.measuring)? })?;
     for doubt in machine.roof_warnings() {
-        output::say(&format!("warning: {doubt}"));
+        output::log(&format!("warning: {doubt}"));
     }
     pictures.show(&machine, args.format, true)?;
-    Ok(require::exit(&require::check_report(&gates, &machine)))
+    Ok(conditions::exit(&conditions::check_report(&gates, &machine)))
 }

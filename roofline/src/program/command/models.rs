@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::chart::terminal::Canvas;
 use crate::model::{KNOWN_MODELS, KnownModel, ModelDims, by_name};
 use crate::predict;
-use crate::program::name::normal;
+use crate::program::name::normalize;
 use crate::program::output;
 use crate::program::request::unknown_model;
 use crate::program::{About, Exit, Failure, cli};
@@ -53,7 +53,7 @@ struct ListedModel {
 
 /// Lists the models whose name or family contains the text.
 pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
-    let filter = args.filter.as_deref().map(normal).unwrap_or_default();
+    let filter = args.filter.as_deref().map(normalize).unwrap_or_default();
     let mut found: Vec<&KnownModel> = KNOWN_MODELS
         .iter()
         .filter(|model| model.name.contains(&filter) || model.model_type.name().contains(&filter))

@@ -2,8 +2,8 @@
 
 use crate::parallel::{DeviceSet, Group, Plan, Row};
 use crate::predict::DeviceProfile;
+use crate::program::conditions::Names;
 use crate::program::output;
-use crate::program::require::Names;
 use crate::program::sets::{Question, SetRequest, sets};
 use crate::program::{Exit, Failure, cli, select};
 
@@ -12,11 +12,11 @@ const MACHINE: u64 = 8;
 
 /// Plans, and exits with 1 if no set meets the target.
 pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
-    if Names::of::<Plan>().help(&args.require)? {
+    if Names::for_report::<Plan>().help(&args.require)? {
         return Ok(Exit::Fine);
     }
     let mut names = Names::default();
-    select::device_names(&mut names);
+    select::add_device_names(&mut names);
     if names.help(&args.conditions)? {
         return Ok(Exit::Fine);
     }

@@ -17,11 +17,11 @@ use crate::predict::{
     DeviceProfile, Entry, Line, MAX_PREDICTIONS, Predicted, Prediction, Subject, SweptInput, Workload,
 };
 use crate::program::expected::{Expecter, ModelTraits, missing};
-use crate::program::name::normal;
-use crate::program::output::picture::{self, Pictures};
+use crate::program::name::normalize;
+use crate::program::output::charts::{self, Charts};
 use crate::program::request::{Request, resolve, sweep, targets};
 use crate::program::select::Row;
-use crate::program::{Exit, Failure, cli, output, require, select, sets, what_if};
+use crate::program::{Exit, Failure, cli, conditions, output, select, sets, sliders};
 use crate::report::Report;
 use roofline_render::display_width::file_name;
 use roofline_render::format::short;
@@ -34,28 +34,28 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     if sets::is_asked(args) {
         return sets::run(args);
     }
-    let names = require::Names::of::<Predicted>();
+    let names = conditions::Names::for_report::<Predicted>();
     if names.help(&args.require)? || args.expecting.help()? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
     let mut names = names;
-    select::device_names(&mut names);
+    select::add_device_names(&mut names);
     names.number(PRICE_PER_SPEED, metric::unit(PRICE_PER_SPEED));
     if args.select.help(&names)? {
         return Ok(Exit::Fine);
     }
     names.parse("--where", &args.select.conditions)?;
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let expecter = args.expecting.read()?;
     let (mut predicted, devices) = predicted(args, &expecter)?;
-    if args.select.is_asked() {
+    if args.select.is_set() {
         let rows: Result<Vec<Row>, Failure> =
             predicted.predictions.iter().map(|entry| row(entry, &devices)).collect();
         let rows = rows?;
         let order = args.select.rows(&names, &rows)?;
         if order.is_empty() {
-            output::say("no prediction meets --where");
+            output::log("no prediction meets --where");
             return Ok(Exit::Failed);
         }
         let kept: Vec<&Row> = order.iter().map(|&index| &rows[index]).collect();
@@ -65,14 +65,14 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let expected = predicted.predictions.iter();
     let expected = expected.filter_map(|entry| Some((entry.device.as_str(), entry.expected.as_ref()?)));
     predicted.expectations = expecter.sentences(expected);
-    predicted.requirements = require::check_report(&gates, &predicted);
+    predicted.requirements = conditions::check_report(&gates, &predicted);
     for warning in &predicted.warnings {
-        output::say(&format!("warning: {warning}"));
+        output::log(&format!("warning: {warning}"));
     }
     let bars = bars(&predicted);
     let page = || {
         let what_if = what_if(&predicted)?;
-        Ok(Page { what_if, bars: bars.to_vec(), ..picture::page(&predicted) })
+        Ok(Page { what_if, bars: bars.to_vec(), ..charts::page(&predicted) })
     };
     // A roofline chart of many devices is unreadable; bars of tokens per second are not.
     if bars[0].bars.len() > MAX_ROOFS && predicted.swept.is_none() {
@@ -81,7 +81,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         let chart = predicted.chart().unwrap_or_default();
         pictures.show_with(&predicted, &chart, args.format, false, page)?;
     }
-    Ok(require::exit(&predicted.requirements))
+    Ok(conditions::exit(&predicted.requirements))
 }
 
 /// Returns the names that conditions and columns can use: the figures of a prediction and the attributes of its device.
@@ -182,7 +182,7 @@ fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec
         // Some of several devices may have no calibration.
         if targets.len() > 1 { Ok(expected.unwrap_or_else(missing)) } else { expected }
     };
-    let cache = normal(&args.work.cache);
+    let cache = normalize(&args.work.cache);
     let mut predicted = Predicted::new(subject, (inputs, &stored), &cache, &targets, axes, expect)?;
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
         let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
@@ -246,5 +246,5 @@ fn what_if(predicted: &Predicted) -> Result<Option<WhatIf>, Failure> {
         return Ok(None);
     }
     let each = predicted.predictions.iter().map(|entry| (entry.device.as_str(), &entry.inputs));
-    what_if::predictions(predicted.model.context_length, &predicted.workload, &each.collect::<Vec<_>>())
+    sliders::predictions(predicted.model.context_length, &predicted.workload, &each.collect::<Vec<_>>())
 }

@@ -1,8 +1,8 @@
 //! Output of results: common formats, files, charts and the terminal.
 
 pub mod annotation;
+pub mod charts;
 pub mod file;
-pub mod picture;
 pub mod rust;
 pub mod terminal;
 
@@ -110,7 +110,7 @@ pub fn write(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Prints a line on standard error, unless the output is collected.
-pub fn say(line: &str) {
+pub fn log(line: &str) {
     let collected =
         COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.said.push(line.to_owned())));
     if collected.is_none() {

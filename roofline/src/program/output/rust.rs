@@ -5,13 +5,13 @@ use std::process::{Command, Stdio};
 
 use proc_macro2::TokenStream;
 
-use super::say;
+use super::log;
 
 /// Returns the source text of tokens, formatted by `rustfmt` if it is installed. Otherwise prints a note.
 pub fn source(tokens: &TokenStream) -> String {
     let text = with_doc_comments(&tokens.to_string());
     formatted(&text).unwrap_or_else(|| {
-        say("note: cannot run `rustfmt`, so the generated code is not formatted");
+        log("note: cannot run `rustfmt`, so the generated code is not formatted");
         text
     })
 }

@@ -55,14 +55,14 @@ impl Progress {
     }
 
     /// Creates a progress line for work with an estimated duration.
-    pub fn lasting(duration: Duration) -> Progress {
+    pub fn with_duration(duration: Duration) -> Progress {
         Progress::start(None, move |state| {
             extent(state.elapsed().as_secs_f64() / duration.as_secs_f64(), state.elapsed())
         })
     }
 
     /// Creates a progress line for a number of steps; each calls [`Progress::step`].
-    pub fn counting(steps: usize) -> Progress {
+    pub fn with_steps(steps: usize) -> Progress {
         Progress::start(Some(steps as u64), |state| {
             let done = state.pos().saturating_sub(1) as f64 / state.len().unwrap_or(1).max(1) as f64;
             format!("{} of {}  {}", state.pos(), state.len().unwrap_or(0), extent(done, state.elapsed()))
@@ -90,14 +90,14 @@ impl Progress {
     }
 
     /// Shows a message.
-    pub fn say(&self, message: &str) {
+    pub fn message(&self, message: &str) {
         self.0.set_message(message.to_owned());
     }
 
     /// Starts the next step and shows its message.
     pub fn step(&self, message: &str) {
         self.0.inc(1);
-        self.say(message);
+        self.message(message);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::chart::equations::Equations;
 use crate::chart::html::{Operation, Recipe, RoofRecipe, Shown, Summary, WhatIf};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::program::command::eval as evaluation;
-use crate::program::{Failure, contract, what_if};
+use crate::program::{Failure, contract, sliders};
 use roofline_render::format::figure;
 
 /// Units of the axes.
@@ -26,7 +26,7 @@ const MIN_VALUE: f64 = 1e-6;
 
 /// Draws a contract, and returns the chart with its sliders.
 pub fn draw(name: &str, set: &[String]) -> Result<(Chart, Option<WhatIf>), Failure> {
-    let contract = contract::open_to_compute(name)?;
+    let contract = contract::open_for_evaluation(name)?;
     let wrong = |why: String| Failure(format!("{name}: {why}"));
     let mut axis = Axis::new(&contract).map_err(wrong)?;
     let mut settings = evaluation::settings(set, &contract)?;
@@ -319,7 +319,7 @@ impl Axis {
             .filter(|(quantity, value)| **value > 0.0 && !is_varied(&quantity.name))
             .map(|(quantity, value)| crate::chart::html::Slider {
                 folded: false,
-                ..what_if::around(&equations, &quantity.name, *value)
+                ..sliders::around(&equations, &quantity.name, *value)
             })
             .collect();
         let shown = |index: usize| {

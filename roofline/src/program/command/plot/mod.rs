@@ -16,7 +16,7 @@ use crate::import::{self, KernelMeasurement, Levels};
 use crate::peaks::Machine;
 use crate::predict::{DeviceProfile, Numbers, Predicted};
 use crate::profile::Profile;
-use crate::program::output::picture::Pictures;
+use crate::program::output::charts::Charts;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Saved, Schema, Table};
 use crate::vocabulary::ROOF_LOSSES;
@@ -89,7 +89,7 @@ impl Saved for Drawing {}
 
 /// Reads the results and draws them in one chart.
 pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let (mut charts, mut contracts, mut sliders, mut levels) = (Vec::new(), 0, None, Vec::new());
     for path in &args.results {
         if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {

@@ -29,21 +29,21 @@ use crate::profile::{
     feed_forward,
 };
 use crate::program::expected::{ModelTraits, missing};
-use crate::program::output::picture::{self, Pictures};
+use crate::program::output::charts::{self, Charts};
 use crate::program::output::terminal::Progress;
 use crate::program::request;
-use crate::program::what_if::{self, Part, SliderTarget};
-use crate::program::{Exit, Failure, cli, device, output, require};
+use crate::program::sliders::{self, Part, SliderTarget};
+use crate::program::{Exit, Failure, cli, conditions, device, output};
 use crate::report::{Report, Schema};
 use roofline_machine::storage;
 use roofline_render::format::figure;
 
 /// Profiles the file. Exits with 1 if a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
-    if require::Names::of::<Profile>().help(&args.require)? || args.expecting.help()? {
+    if conditions::Names::for_report::<Profile>().help(&args.require)? || args.expecting.help()? {
         return Ok(Exit::Fine);
     }
-    let pictures = Pictures::open(&args.pictures)?;
+    let pictures = Charts::open(&args.pictures)?;
     let chosen = chosen(args)?;
     let [chosen] = chosen.as_slice() else {
         let report = Profiles::new(chosen.iter().map(|chosen| profiled(args, chosen)))?;
@@ -54,10 +54,10 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     let chart = report.chart().unwrap_or_default();
     let page = || {
         let what_if = sliders(&report)?;
-        Ok(Page { chart: report.page(), what_if, bars: report.bars(), ..picture::page(&report) })
+        Ok(Page { chart: report.page(), what_if, bars: report.bars(), ..charts::page(&report) })
     };
     pictures.show_with(&report, &chart, args.format, true, page)?;
-    Ok(require::exit(&report.requirements))
+    Ok(conditions::exit(&report.requirements))
 }
 
 /// Returns the devices of the arguments; this machine by default.
@@ -67,9 +67,9 @@ pub fn chosen(args: &cli::Profile) -> Result<Vec<ResolvedDevice>, Failure> {
 
 /// Profiles the file on one device.
 pub fn profiled(args: &cli::Profile, chosen: &ResolvedDevice) -> Result<Profile, Failure> {
-    let gates = require::Names::of::<Profile>().parse("--require", &args.require)?;
+    let gates = conditions::Names::for_report::<Profile>().parse("--require", &args.require)?;
     let measured = [Profile::MEASURED, Profile::MEASURED_TEXTS].concat();
-    if !args.measure && gates.iter().any(|gate| gate.names_any(&measured)) {
+    if !args.measure && gates.iter().any(|gate| gate.contains_any(&measured)) {
         let names = measured.join(", ");
         return Err(Failure(format!("--require: cannot check measured values ({names}) without --measure")));
     }
@@ -230,7 +230,7 @@ pub fn profiled(args: &cli::Profile, chosen: &ResolvedDevice) -> Result<Profile,
         sources: SOURCES.iter().map(|(figure, source)| ((*figure).into(), (*source).into())).collect(),
     };
     report.warnings.extend(report.impossible());
-    let mut requirements = require::check_report(&gates, &report);
+    let mut requirements = conditions::check_report(&gates, &report);
     // A total that is only a bound does not decide a requirement; the reason replaces its value.
     for (name, value) in requirements.iter_mut().flat_map(|checked| &mut checked.values) {
         if let Some(reason) = report.undecided(name) {
@@ -239,7 +239,7 @@ pub fn profiled(args: &cli::Profile, chosen: &ResolvedDevice) -> Result<Profile,
     }
     report.requirements = requirements;
     for warning in &report.warnings {
-        output::say(&format!("warning: {warning}"));
+        output::log(&format!("warning: {warning}"));
     }
     Ok(report)
 }
@@ -375,9 +375,9 @@ fn run_kernels(
         )));
     }
     let budget = Duration::from_secs(if args.measuring.quick { 2 } else { 10 });
-    let progress = Progress::lasting(budget);
+    let progress = Progress::with_duration(budget);
     let passes = measure(model, entries, machine, through, budget, selected, |pass, max| {
-        progress.say(&format!("running the operations, pass {pass} of up to {max}"));
+        progress.message(&format!("running the operations, pass {pass} of up to {max}"));
     })?;
     let unexpected = |entry: &&Entry| {
         entry.not_measured.as_deref().is_some_and(|reason| ![NO_PRODUCT, NOT_NOW].contains(&reason))
@@ -526,7 +526,7 @@ fn sliders(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
     let targets: Vec<SliderTarget> = profile.operations.iter().enumerate().filter_map(target).collect();
     let (Some(context), Some(prompt), Some(cache_size)) = (context, prompt, cache_size) else {
         let compute = profile.device.compute_gflop_s.unwrap_or(dense(1.0).compute);
-        return what_if::layers(batch, resident, (bandwidth, compute), &targets).map(Some);
+        return sliders::layers(batch, resident, (bandwidth, compute), &targets).map(Some);
     };
     // Each part has the rate of its own precision, as in `predict`.
     let rate = |part: Part| {
@@ -548,5 +548,5 @@ fn sliders(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
         attention_compute: attention_compute.unwrap_or(default.attention_compute),
         ..default
     };
-    what_if::operations(profile.phase, &whole, profile.model.context_length, &targets).map(Some)
+    sliders::operations(profile.phase, &whole, profile.model.context_length, &targets).map(Some)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::chart::Chart;
 use crate::chart::terminal::Canvas;
 use crate::profile::{Profile, Total};
-use crate::program::{Exit, Failure, require};
+use crate::program::{Exit, Failure, conditions};
 use crate::report::{Report, Schema, Table};
 use roofline_render::format::maybe;
 
@@ -32,7 +32,7 @@ impl Profiles {
                 let of = [&*profile.device.name, &*checked.of].join(" ").trim().to_owned();
                 crate::report::Checked { of, ..checked.clone() }
             };
-            require::exit(&profile.requirements.iter().map(with_device).collect::<Vec<_>>())
+            conditions::exit(&profile.requirements.iter().map(with_device).collect::<Vec<_>>())
         });
         each.max().unwrap_or(Exit::Fine)
     }

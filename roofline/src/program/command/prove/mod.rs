@@ -207,7 +207,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     let coq = args.coq.as_deref().map(Coq::new).transpose()?;
     let mut failed = false;
     let mut contracts = Vec::new();
-    let progress = Progress::counting(args.contracts.len());
+    let progress = Progress::with_steps(args.contracts.len());
     for name in &args.contracts {
         progress.step(&format!("proving {name}"));
         let (contract, _) = contract::checked(name)?;

@@ -55,7 +55,7 @@ pub struct Names {
 
 impl Names {
     /// Returns the names of a report.
-    pub fn of<T: Report>() -> Names {
+    pub fn for_report<T: Report>() -> Names {
         let mut names = Names::default();
         for name in T::FIGURES {
             names.number(name, T::unit(name));
@@ -165,14 +165,18 @@ impl Gate {
     }
 
     /// Returns `true` if the condition contains one of the names.
-    pub fn names_any(&self, names: &[&str]) -> bool {
+    pub fn contains_any(&self, names: &[&str]) -> bool {
         self.condition.names().iter().any(|name| names.contains(name))
     }
 
     /// Evaluates the condition; `None` if it depends on an unknown value.
     pub fn holds(&self, values: &BTreeMap<&str, Value<'static>>) -> Option<bool> {
         let too_large = values.get(FITS) == Some(&Value::Truth(false));
-        if too_large && !self.names_any(&ABOUT_FITTING) { Some(false) } else { self.condition.holds(values) }
+        if too_large && !self.contains_any(&ABOUT_FITTING) {
+            Some(false)
+        } else {
+            self.condition.holds(values)
+        }
     }
 }
 
@@ -221,7 +225,7 @@ pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
         parts.iter().flat_map(|(_, known)| known.iter().map(|(name, _)| *name)).collect();
     let of_parts: Vec<&str> = of_parts.into_iter().collect();
     let (gates_of_parts, gates): (Vec<Gate>, Vec<Gate>) =
-        gates.iter().cloned().partition(|gate| gate.names_any(&of_parts));
+        gates.iter().cloned().partition(|gate| gate.contains_any(&of_parts));
     let mut checked = check(&gates, "", &whole);
     for (of, known) in parts {
         let mut values = whole.clone();
@@ -235,7 +239,7 @@ pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
 pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value<'static>>) -> Vec<Checked> {
     let one = |gate: &Gate| {
         let mut names = gate.condition.names();
-        if values.get(FITS) == Some(&Value::Truth(false)) && !gate.names_any(&ABOUT_FITTING) {
+        if values.get(FITS) == Some(&Value::Truth(false)) && !gate.contains_any(&ABOUT_FITTING) {
             names.push(FITS);
         }
         let shown = names.into_iter().filter_map(|name| {
@@ -264,7 +268,7 @@ pub fn exit(checked: &[Checked]) -> Exit {
         let values: Vec<String> =
             gate.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let of = if gate.of.is_empty() { String::new() } else { format!("{}: ", gate.of) };
-        output::say(&format!("{of}not met: {} ({})", gate.condition, values.join(", ")));
+        output::log(&format!("{of}not met: {} ({})", gate.condition, values.join(", ")));
         exit = Exit::Failed;
     }
     exit
@@ -296,7 +300,7 @@ mod tests {
 
     #[test]
     fn speeds_of_a_model_that_does_not_fit_meet_no_condition() {
-        let names = Names::of::<Predicted>();
+        let names = Names::for_report::<Predicted>();
         let gate = |text: &str| names.parse("--require", &[text.to_owned()]).unwrap().remove(0);
         let values = |fits| {
             BTreeMap::from([

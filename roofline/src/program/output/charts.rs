@@ -18,7 +18,7 @@ use crate::report::Report;
 
 /// Chart options of a command.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct ChartArgs {
     /// Also draw the chart in the terminal; on standard error unless the format is text
     #[arg(long)]
     pub chart: bool,
@@ -34,7 +34,7 @@ pub struct Wanted {
 }
 
 /// Outputs of the chart of a command.
-pub struct Pictures {
+pub struct Charts {
     svg: Option<OutputFile>,
     html: Option<OutputFile>,
     /// `true` if a chart is written to standard output, instead of the result.
@@ -51,9 +51,9 @@ pub fn page(report: &impl Report) -> Page {
     Page { chart, tables: report.tables(), notes: report.notes(), more, ..Page::default() }
 }
 
-impl Pictures {
+impl Charts {
     /// Opens the output files.
-    pub fn open(args: &Wanted) -> Result<Pictures, Failure> {
+    pub fn open(args: &ChartArgs) -> Result<Charts, Failure> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(OutputFile::open).transpose();
         let canvas = terminal::canvas(args.ascii);
         if let (Some(svg), Some(html)) = (&args.svg, &args.html)
@@ -64,7 +64,7 @@ impl Pictures {
         }
         let (svg, html) = (open(&args.svg)?, open(&args.html)?);
         let to_stdout = |file: &Option<OutputFile>| file.as_ref().is_some_and(OutputFile::is_standard_output);
-        Ok(Pictures { alone: to_stdout(&svg) || to_stdout(&html), svg, html, chart: args.chart, canvas })
+        Ok(Charts { alone: to_stdout(&svg) || to_stdout(&html), svg, html, chart: args.chart, canvas })
     }
 
     /// Writes the charts and prints the result. In text, the chart precedes the result unless `own` states that the text contains
@@ -74,7 +74,7 @@ impl Pictures {
         self.show_with(report, &chart, format, own, || Ok(page(report)))
     }
 
-    /// Like [`Pictures::show`], with a bar chart. `page` is called only if a page is written.
+    /// Like [`Charts::show`], with a bar chart. `page` is called only if a page is written.
     pub fn show_bars(
         self,
         report: &impl Report,
@@ -105,7 +105,7 @@ impl Pictures {
         output::print_on(report, format, &self.canvas)
     }
 
-    /// Like [`Pictures::show`], with throughput-latency curves. With `moving`, the page recomputes them.
+    /// Like [`Charts::show`], with throughput-latency curves. With `moving`, the page recomputes them.
     pub fn show_curves(
         self,
         report: &impl Report,
@@ -123,7 +123,7 @@ impl Pictures {
         self.show_other(report, || curve::svg(chart), || Ok(curve::page(chart, moving)), format)
     }
 
-    /// Like [`Pictures::show`], with a page of its own, which is created only if it is written.
+    /// Like [`Charts::show`], with a page of its own, which is created only if it is written.
     pub fn show_with(
         self,
         report: &impl Report,

@@ -8,14 +8,14 @@ use crate::contracts::transformer::Inputs;
 use crate::parallel::{Alternative, DeviceSet, Layout, LayoutConstraints, Plan, Row, Users, Work};
 use crate::predict::{Workload, predict};
 use crate::program::request::axis;
-use crate::program::{Failure, what_if};
+use crate::program::{Failure, sliders};
 use roofline_render::display_width::file_name;
 
 /// Larger numbers of users exceed a single server.
 const MAX_USERS: f64 = 65_536.0;
 
 /// Returns the user counts of a curve in ascending order: those of `--sweep`, or powers of two, and `users`.
-pub fn numbers(sweep: &[String], users: f64) -> Result<Vec<f64>, Failure> {
+pub fn user_counts(sweep: &[String], users: f64) -> Result<Vec<f64>, Failure> {
     let mut numbers = match sweep {
         [] => std::iter::successors(Some(1.0), |users| Some(users * 2.0))
             .take_while(|users| *users <= MAX_USERS)
@@ -39,7 +39,7 @@ pub fn numbers(sweep: &[String], users: f64) -> Result<Vec<f64>, Failure> {
 }
 
 /// Returns the chart of a plan.
-pub fn drawn(plan: &Plan) -> Curves {
+pub fn chart(plan: &Plan) -> Curves {
     let Workload { batch, prompt, output, .. } = &plan.workload;
     let spot = |way: &Alternative| {
         let served = way.served.as_ref()?;
@@ -67,7 +67,7 @@ pub fn drawn(plan: &Plan) -> Curves {
 }
 
 /// Returns the data with which a page recomputes the curves of sets of equal devices.
-pub fn moving(
+pub fn slider_data(
     work: &Work,
     users: &Users,
     sets: &[DeviceSet],
@@ -114,7 +114,7 @@ pub fn moving(
             &["output_ceiling", "output_rate", "token_time", "first_token_time", "largest_batch"],
         ),
     ] {
-        let equations = what_if::equations(id)?;
+        let equations = sliders::equations(id)?;
         module += &equations.script;
         steps.insert(name, equations.steps(results, &[]));
     }
@@ -150,7 +150,7 @@ pub fn moving(
                 .collect(),
         });
     }
-    let slider = |quantity, label, start, max| what_if::slider(quantity, label, start, max);
+    let slider = |quantity, label, start, max| sliders::slider(quantity, label, start, max);
     let mut reuse = vec![0.0, 0.1, 0.25, 0.5, 0.75, 0.9, users.reuse];
     reuse.sort_by(f64::total_cmp);
     reuse.dedup();
