@@ -16,7 +16,7 @@ static DIRECTORY: LazyLock<std::path::PathBuf> = LazyLock::new(|| {
 });
 
 fn exit(args: &[&str]) -> u8 {
-    let code = roofline::program::run(["roofline"].iter().chain(args).map(Into::into));
+    let code = roofline::cli::run(["roofline"].iter().chain(args).map(Into::into));
     let known = (0..=2).find(|known| code == ExitCode::from(*known));
     known.expect("exit code is 0, 1 or 2")
 }

@@ -24,10 +24,10 @@ mod _roofline {
     use pyo3::pybacked::PyBackedBytes;
     use pyo3::types::PyBytes;
     use roofline::chart::terminal::Canvas;
-    use roofline::peaks::Machine;
+    use roofline::cli::{self, Called, Failure};
+    use roofline::machine::Machine;
     use roofline::predict::Predicted;
     use roofline::profile::Profile;
-    use roofline::program::{self, Called, Failure};
     use roofline::report::{Report, Saved};
     use roofline_contracts::unit::Unit;
     use roofline_contracts::{contract, eval};
@@ -73,13 +73,13 @@ mod _roofline {
     /// Runs the program on the terminal and returns its exit code.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
-        py.detach(|| program::exit(args) as u8)
+        py.detach(|| cli::exit(args) as u8)
     }
 
     /// Runs a command and returns its exit code, its standard output and the lines of its messages.
     #[pyfunction]
     fn call(py: Python<'_>, args: Vec<OsString>) -> PyResult<(u8, String, Vec<String>)> {
-        let Called { exit, printed, said } = run_detached(py, || program::call(args))?;
+        let Called { exit, printed, said } = run_detached(py, || cli::call(args))?;
         Ok((exit as u8, String::from_utf8_lossy(&printed).into_owned(), said))
     }
 
@@ -142,8 +142,8 @@ mod _roofline {
         #[new]
         fn new(py: Python<'_>, path_or_text: String) -> PyResult<Contract> {
             let read = move || match path_or_text.contains('\n') {
-                true => program::parse_contract(&path_or_text).map(|contract| (contract, Vec::new())),
-                false => program::contract(&path_or_text),
+                true => cli::parse_contract(&path_or_text).map(|contract| (contract, Vec::new())),
+                false => cli::contract(&path_or_text),
             };
             run_detached(py, read).map(|(contract, warnings)| Contract(contract, warnings))
         }

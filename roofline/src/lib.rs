@@ -1,16 +1,16 @@
 //! How fast can this model run on this machine, what is the bottleneck, and how close is the code to the limit?
 //!
 //! A facade: the crates below `crates/` do the work. Without default features it is the macro, the shipped contracts and
-//! the kernels; the feature `models` adds model files, predictions and charts; `program`, the default, the command line.
+//! the kernels; the feature `models` adds model files, predictions and charts; `cli`, the default, the command line.
 
-#[cfg(feature = "program")]
-pub mod program;
+#[cfg(feature = "cli")]
+pub mod cli;
 
 pub use roofline_formulas as contracts;
 pub use roofline_kernels::{self as kernels, isa};
 #[cfg(feature = "models")]
 pub use {
-    roofline_machine::{self as peaks, bench},
+    roofline_machine::{self as machine, bench},
     roofline_models as model,
     roofline_predict::{choose, device, evidence, import, metric, parallel, predict, profile},
     roofline_render::{chart, reference, report, vocabulary},

@@ -1,7 +1,7 @@
-//! The `roofline` program, implemented in [`roofline::program`].
+//! The `roofline` program, implemented in [`roofline::cli`].
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    roofline::program::run(std::env::args_os())
+    roofline::cli::run(std::env::args_os())
 }

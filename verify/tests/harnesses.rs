@@ -117,7 +117,7 @@ fn the_table_lists_exactly_the_harnesses() {
 
 #[test]
 fn verified_harnesses_have_a_current_verdict_in_the_ledger() {
-    let ledger = root().join("roofline/src/program/command/prove/shipped.json");
+    let ledger = root().join("roofline/src/cli/command/prove/shipped.json");
     let ledger: Value = serde_json::from_str(&read(ledger)).expect("the ledger is JSON");
     let entries: BTreeSet<[&str; 3]> = (ledger["entries"].as_array().expect("a list").iter())
         .map(|entry| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::contracts::Shipped;
 use crate::{read, root, write};
 
-const FILE: &str = "roofline/src/program/command/prove/shipped.json";
+const FILE: &str = "roofline/src/cli/command/prove/shipped.json";
 
 /// Drops stale verdicts and returns the pairs of contract and obligation with a current one.
 pub fn drop_stale(contracts: &[Shipped]) -> Result<BTreeSet<(String, String)>, String> {

@@ -14,7 +14,7 @@ use half::{bf16, f16};
 use llama_cpp_sys_2 as ggml;
 use roofline::isa::Isa;
 use roofline::kernels::*;
-use roofline::peaks::{Machine, Options};
+use roofline::machine::{Machine, Options};
 
 use contender::{Contender, Ggml, Ratio, assert_close, compare, dots};
 use weights::{GgmlFormat, Weights};

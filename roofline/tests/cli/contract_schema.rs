@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use roofline::program::contract_schema::json_schema;
+use roofline::cli::contract_schema::json_schema;
 use serde_json::Value;
 
 fn contracts() -> PathBuf {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use roofline::kernels::FmaType::{Bf16, F16, Int4};
-use roofline::peaks::Machine;
+use roofline::machine::Machine;
 use roofline::report::Saved;
 
 use crate::program::{command, err, file, out, run};

@@ -9,7 +9,7 @@ use llama_cpp_sys_2 as llama;
 use roofline::isa::Isa;
 use roofline::kernels::{self, Streams, ThreadPool};
 use roofline::model::Model;
-use roofline::peaks::{Machine, Options};
+use roofline::machine::{Machine, Options};
 use roofline::predict::{Numbers, DeviceProfile};
 use roofline::profile::measure::{MeasuredWork, measure};
 use roofline::profile::{Phase, Workload, profile};
