@@ -151,7 +151,7 @@ struct Loader<'a> {
     cached: BTreeMap<String, Arc<Contract>>,
     /// The version requirement for each contract, and the contract that states it.
     requirements: BTreeMap<String, (VersionReq, String)>,
-    /// Whether the obligations of dependencies are proven too.
+    /// True if the obligations of dependencies are proven too.
     proves: bool,
     /// The files read so far.
     files: Vec<PathBuf>,

@@ -211,7 +211,7 @@ pub struct Field {
     pub name: String,
     /// The type of its values.
     pub kind: FieldKind,
-    /// Whether entries may omit it.
+    /// True if entries may omit it.
     pub optional: bool,
     /// The position of the quantity with the same name, which it sets.
     pub quantity: Option<usize>,
@@ -454,7 +454,7 @@ pub struct Obligation {
     /// True at points where the claim is vacuous because its premise is false; none for a claim about every point.
     /// With a substitution, the claim is also vacuous outside the domains.
     pub vacuous_when: Option<Id>,
-    /// Whether a vacuous claim is accepted.
+    /// True if a vacuous claim is accepted.
     pub vacuous: bool,
     /// The evidence required for the contract to compile.
     pub assurance: Assurance,

@@ -11,7 +11,7 @@ pub const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// The allowed values of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
-    /// Whether the values are integers.
+    /// True if the values are integers.
     pub integer: bool,
     /// The smallest value in the domain.
     pub low: f64,

@@ -722,7 +722,7 @@ struct Parser<'a> {
     at: usize,
     nodes: Vec<Node>,
     nesting: usize,
-    /// Whether the position is in the body of a sum.
+    /// True if the position is in the body of a sum.
     summing: bool,
 }
 

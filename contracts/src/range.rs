@@ -15,7 +15,7 @@ pub struct Range<F = f64> {
     pub low: F,
     /// The upper limit; may be infinity.
     pub high: F,
-    /// Whether the value may be NaN; the limits bound the other values.
+    /// True if the value may be NaN; the limits bound the other values.
     pub nan: bool,
 }
 

@@ -52,7 +52,7 @@ pub enum Shape {
 pub struct Key {
     /// The key as a contract writes it.
     pub name: &'static str,
-    /// Whether the section is invalid without it.
+    /// True if the section is invalid without it.
     pub required: bool,
     /// The form of its value.
     pub shape: Shape,

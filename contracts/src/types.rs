@@ -66,7 +66,7 @@ pub enum Meaning {
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     names: std::collections::BTreeMap<String, Meaning>,
-    /// Whether a dependency has a reported error, so that unknown names may be its own.
+    /// True if a dependency has a reported error, so that unknown names may be its own.
     pub incomplete: bool,
 }
 

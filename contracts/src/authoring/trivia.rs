@@ -39,9 +39,9 @@ pub enum Value<'a> {
 /// A list or a mapping.
 #[derive(Debug)]
 pub struct Collection<'a> {
-    /// Whether it has keys.
+    /// True if it has keys.
     pub mapping: bool,
-    /// Whether it is written in brackets.
+    /// True if it is written in brackets.
     pub flow: bool,
     /// Its contents in source order.
     pub entries: Vec<Entry<'a>>,

@@ -91,11 +91,11 @@ pub(super) struct Search<'a> {
     conditions: usize,
     /// Number of anchor combinations tried.
     pub(super) tries: usize,
-    /// Whether real arithmetic is used for orders.
+    /// True if real arithmetic is used for orders.
     reals: bool,
-    /// Whether real arithmetic is used to narrow ranges.
+    /// True if real arithmetic is used to narrow ranges.
     tightens: bool,
-    /// Whether orders follow only from ranges and assumptions.
+    /// True if orders follow only from ranges and assumptions.
     shallow: bool,
     /// Number of orders assumed before the first case.
     outside: usize,

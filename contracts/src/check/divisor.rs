@@ -14,7 +14,7 @@ pub struct Division {
     /// The divisor, or the argument of the root.
     of: Id,
     root: bool,
-    /// Whether it belongs to a row of a sum.
+    /// True if it belongs to a row of a sum.
     row: bool,
     span: Span,
     /// The conditions under which it is evaluated, each with its truth value.

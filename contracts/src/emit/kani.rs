@@ -26,7 +26,7 @@ struct PropertyFunction {
     message: String,
     function: TokenStream,
     attributes: TokenStream,
-    /// Whether it skips values that violate a requirement.
+    /// True if it skips values that violate a requirement.
     assumes: bool,
 }
 

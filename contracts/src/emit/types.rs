@@ -59,7 +59,7 @@ pub(super) fn defined() -> TokenStream {
             pub low: f64,
             /// The largest value.
             pub high: f64,
-            /// Whether only integers are allowed.
+            /// True if only integers are allowed.
             pub integer: bool,
             /// The only values, in ascending order; empty for an interval.
             pub members: &'static [f64],

@@ -15,7 +15,7 @@ pub struct Counterexample {
     pub other: Option<(usize, f64)>,
     /// The compared expressions: text, value, and for monotonicity the value at the other point.
     pub values: Vec<(String, f64, Option<f64>)>,
-    /// Whether the compared values differ only by rounding.
+    /// True if the compared values differ only by rounding.
     pub by_rounding: bool,
 }
 

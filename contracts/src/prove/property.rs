@@ -47,7 +47,7 @@ pub struct Value {
     pub name: String,
     /// The allowed values.
     pub domain: Domain,
-    /// Whether the model checker is limited to values with few significant bits. It cannot show that two computations of a
+    /// True if the model checker is limited to values with few significant bits. It cannot show that two computations of a
     /// rounded product are equal, or bound a quotient by the order of its operands, unless the operands are short.
     pub short: bool,
 }

@@ -150,7 +150,7 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
 /// The reason that an equation has no unit.
 struct UnitFailure {
     text: String,
-    /// Whether its operands have incompatible units.
+    /// True if its operands have incompatible units.
     mismatch: bool,
 }
 
