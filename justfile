@@ -6,7 +6,7 @@ ci:
 
 # Prove every obligation of the shipped contracts, and test them with mutants.
 prove:
-    cargo run --release -q -- prove --mutants contracts/*.yaml
+    cargo run --release -q -- contract prove --mutants contracts/*.yaml
 
 # Run every Kani harness; needs `cargo install --locked kani-verifier && cargo kani setup`.
 kani:

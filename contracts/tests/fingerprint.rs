@@ -88,8 +88,8 @@ fn a_formula_changes_exactly_the_dependent_fingerprints() {
     let wanted = [
         "offload-v1 classifier way",
         "offload-v1 obligation a-faster-bus-is-never-slower",
-        "offload-v1 obligation an-estimate-is-never-faster-than-the-least",
-        "offload-v1 obligation an-estimate-takes-the-better-way",
+        "offload-v1 obligation an-ideal-is-never-faster-than-the-least",
+        "offload-v1 obligation an-ideal-takes-the-better-way",
         "offload-v1 obligation computed-classified",
         "offload-v1 obligation least-time-finite",
         "offload-v1 obligation more-on-the-host-is-never-faster",

@@ -283,7 +283,7 @@ fn a_published_contract_is_one_error_that_suggests_the_import() {
     let errors: Vec<&str> =
         shown.lines().filter(|line| line.starts_with("error: token-rate-v1.yaml")).collect();
     assert_eq!(errors.len(), 1, "{shown}");
-    assert!(errors[0].contains("`roofline import token-rate-v1.yaml`"), "{shown}");
+    assert!(errors[0].contains("`roofline contract import token-rate-v1.yaml`"), "{shown}");
 }
 
 #[test]

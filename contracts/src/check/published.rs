@@ -24,7 +24,7 @@ pub fn diagnostic(source: &Source, tree: &Node) -> Option<Diagnostic> {
     };
     let found = section.or_else(key)?;
     let message = format!(
-        "this contract is in the published provable-contracts format; convert it with `roofline import {}`",
+        "this contract is in the published provable-contracts format; convert it with `roofline contract import {}`",
         source.name
     );
     Some(Diagnostic::error(found.span, message).label("only that format has this key"))

@@ -89,7 +89,7 @@ mod tests {
         use operation::{Bound, Inputs};
         let on = |inputs: Inputs| Inputs { bandwidth: 50.0, compute: 100.0, ..inputs }.evaluate().unwrap();
         let layer = on(dense(8.0, 64.0, 32.0));
-        assert_eq!((layer.flops, layer.estimated_bytes, layer.ridge_point), (32_768.0, 11_264.0, 2.0));
+        assert_eq!((layer.flops, layer.ideal_bytes, layer.ridge_point), (32_768.0, 11_264.0, 2.0));
         assert_eq!(layer.bound, Bound::Compute);
         let known = |flops, bytes| {
             on(Inputs { other_flops: flops, other_bytes: bytes, ..Inputs::new(1.0, 1.0) }).bound
@@ -113,8 +113,8 @@ mod tests {
             ..dense(1.0, 0.0, 0.0)
         };
         let outputs = outputs.evaluate().unwrap();
-        assert_eq!((outputs.flops, outputs.estimated_bytes, outputs.bytes), (36_864.0, 4_224.0, 1_152.0));
-        assert!((outputs.flops / outputs.estimated_bytes - 8.727).abs() < 1e-3);
+        assert_eq!((outputs.flops, outputs.ideal_bytes, outputs.bytes), (36_864.0, 4_224.0, 1_152.0));
+        assert!((outputs.flops / outputs.ideal_bytes - 8.727).abs() < 1e-3);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         };
         let dilated = dilated.evaluate().unwrap();
         assert_eq!((dilated.output_width, dilated.flops), (6.0, 2.0 * 4.0 * 6.0 * 3.0));
-        assert_eq!(dilated.estimated_bytes, 4.0 * (4.0 * 3.0 + 4.0 * 10.0 + 4.0 * 6.0));
+        assert_eq!(dilated.ideal_bytes, 4.0 * (4.0 * 3.0 + 4.0 * 10.0 + 4.0 * 6.0));
         // Input 5 x 5 x 5, kernel 3 x 3 x 3, stride 2: 2 x 2 x 2 outputs of 27 taps, for 2 samples.
         let cube = Inputs {
             batch: 2.0,
@@ -162,7 +162,7 @@ mod tests {
         };
         let transposed = transposed.evaluate().unwrap();
         assert_eq!((transposed.transposed_width, transposed.flops), (10.0, 240.0));
-        assert_eq!(transposed.estimated_bytes, 4.0 * (24.0 + 10.0 + 30.0));
+        assert_eq!(transposed.ideal_bytes, 4.0 * (24.0 + 10.0 + 30.0));
         // A kernel larger than the input has no outputs.
         let tiny = Inputs { input_width: 2.0, kernel_width: 3.0, ..none };
         assert_eq!(tiny.evaluate().unwrap().flops, 0.0);

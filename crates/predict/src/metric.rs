@@ -47,9 +47,9 @@ use Kind::{Ceiling, Expected, Fact, Ideal};
 /// Figures with a label or a direction; all others are quantities and equations of `transformer-v1`.
 pub const METRICS: &[Metric] = &[
     metric("decode_ceiling", "token/s", Higher, "decode, ceiling", Ceiling),
-    metric("decode_estimate", "token/s", Neither, "decode, ideal", Ideal),
+    metric("decode_ideal", "token/s", Neither, "decode, ideal", Ideal),
     metric("prefill_ceiling", "token/s", Neither, "prefill, ceiling", Ceiling),
-    metric("prefill_estimate", "token/s", Neither, "prefill, ideal", Ideal),
+    metric("prefill_ideal", "token/s", Neither, "prefill, ideal", Ideal),
     metric("prefill_least_time", "s", Lower, "time to first token, lower bound", Ceiling),
     metric("time_to_first_token", "s", Neither, "time to first token, ideal", Ideal),
     metric("expected_decode", "token/s", Neither, "decode, expected", Expected),

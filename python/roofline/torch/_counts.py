@@ -43,7 +43,7 @@ def contract_count(dtype: Optional[torch.dtype] = None, **quantities: float) -> 
     except roofline.Error as reason:
         raise Unknown(str(reason)) from None
     flops = float(at["flops"])
-    return Count(flops, float(at["estimated_bytes"]), dtype if flops else None)
+    return Count(flops, float(at["ideal_bytes"]), dtype if flops else None)
 
 
 # Required by the contract, but FLOPs and bytes do not depend on them.

@@ -289,9 +289,9 @@ pub fn predictions(
     };
     let shown = vec![
         shown("decode ceiling", DECODE.speed, "token/s"),
-        shown("ideal decode", "decode_estimate", "token/s"),
+        shown("ideal decode", "decode_ideal", "token/s"),
         shown("prefill ceiling", PREFILL.speed, "token/s"),
-        shown("ideal prefill", "prefill_estimate", "token/s"),
+        shown("ideal prefill", "prefill_ideal", "token/s"),
         shown("minimum TTFT", PREFILL.time, "s"),
         shown("ideal TTFT", "time_to_first_token", "s"),
         shown("ideal energy", "token_energy", "J/token"),
@@ -305,7 +305,7 @@ pub fn predictions(
     Ok(Some(WhatIf {
         module: [model.script.as_str(), &layers.script].concat(),
         sliders,
-        recipes: vec![phase_recipe(&DECODE, "decode_estimate"), phase_recipe(&PREFILL, "prefill_estimate")],
+        recipes: vec![phase_recipe(&DECODE, "decode_ideal"), phase_recipe(&PREFILL, "prefill_ideal")],
         operations: predictions
             .iter()
             .enumerate()

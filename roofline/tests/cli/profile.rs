@@ -101,8 +101,8 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
                 ("decode_intensity", decode.intensity, outputs.decode_intensity),
                 ("decode_least_time", decode.least_s, outputs.decode_least_time),
                 ("decode_ceiling", decode.ceiling_per_s, outputs.decode_ceiling),
-                ("decode_estimated_bytes", decode.ideal_bytes, outputs.decode_estimated_bytes),
-                ("decode_estimate", decode.ideal_per_s, outputs.decode_estimate),
+                ("decode_ideal_bytes", decode.ideal_bytes, outputs.decode_ideal_bytes),
+                ("decode_ideal", decode.ideal_per_s, outputs.decode_ideal),
                 ("prefill_flops", prefill.flops, outputs.prefill_flops),
                 ("prefill_weight_bytes", prefill.weight_bytes, outputs.pass_weight_bytes),
                 ("prefill_cache_bytes", prefill.cache_bytes, outputs.prefill_cache_bytes),
@@ -111,7 +111,7 @@ fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
                 ("prefill_least_time", prefill.least_s, outputs.prefill_least_time),
                 ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
                 ("prefill_ceiling", prefill.ceiling_per_s, outputs.prefill_ceiling),
-                ("prefill_estimate", prefill.ideal_per_s, outputs.prefill_estimate),
+                ("prefill_ideal", prefill.ideal_per_s, outputs.prefill_ideal),
             ];
             // Rounding differs: per operation here, once for all in the contract.
             for (name, sum, total) in pairs {

@@ -59,7 +59,7 @@ fn session(name: &str, machine: &str) -> Session {
         let home = || Some(Path::new(&std::env::var_os("HOME")?).join(usual).into());
         variables.extend(std::env::var_os(name).or_else(home).map(|value| (name.into(), value)));
     }
-    Session { directory, variables, stderr_apart: false }
+    Session { directory, variables, separate_stderr: false }
 }
 
 /// Compares a file with its expected content, or rewrites it.
@@ -133,7 +133,7 @@ fn cases(topic: &str) {
     assert!(!shared.contains("```console"), "{name}: a command before the first section");
     let checked = parallel(&sections, |(line, section)| {
         let mut session = session(&format!("{topic}/{line}"), "roofline/tests/fixtures/machine.json");
-        session.stderr_apart = true;
+        session.separate_stderr = true;
         check(&name, 1, shared, &session);
         check(&name, line + 1, section, &session)
     });

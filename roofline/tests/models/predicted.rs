@@ -34,12 +34,12 @@ pub fn assert_is_profiled(model: &Model, target: &DeviceProfile, workload: &Work
         ("decode_bytes", decode.bytes, outputs.decode_bytes),
         ("decode_least_time", decode.least_s, outputs.decode_least_time),
         ("decode_ceiling", decode.ceiling_per_s, outputs.decode_ceiling),
-        ("decode_estimated_bytes", decode.ideal_bytes, outputs.decode_estimated_bytes),
-        ("decode_estimate", decode.ideal_per_s, outputs.decode_estimate),
+        ("decode_ideal_bytes", decode.ideal_bytes, outputs.decode_ideal_bytes),
+        ("decode_ideal", decode.ideal_per_s, outputs.decode_ideal),
         ("prefill_flops", prefill.flops, outputs.prefill_flops),
         ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
         ("prefill_ceiling", prefill.ceiling_per_s, outputs.prefill_ceiling),
-        ("prefill_estimate", prefill.ideal_per_s, outputs.prefill_estimate),
+        ("prefill_ideal", prefill.ideal_per_s, outputs.prefill_ideal),
     ] {
         let apart = (sum / total - 1.0).abs();
         assert!(apart < 1e-9, "{name} of {}: {sum} profiled and {total} predicted", model.architecture.name);

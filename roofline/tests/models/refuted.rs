@@ -99,7 +99,7 @@ fn experts(what: &'static str, batch: f64, tokens_per_s: f64) -> Row {
         source: DGX_SPARK,
         tokens_per_s,
         ceiling: outputs.decode_ceiling,
-        before: Some(outputs.decode_estimate),
+        before: Some(outputs.decode_ideal),
         loosest: 10.0,
     }
 }
@@ -220,7 +220,7 @@ fn ceilings_exclude_activations_of_large_batches() {
         let inputs = Inputs { batch, context: 64.0, ..model("llama_3_1_8b", &Q8_0) };
         let outputs = on(&devices::H100_SXM, inputs, &WeightPrecision::from_format(&Q8_0));
         assert_eq!(outputs.decode_bytes, outputs.pass_weight_bytes + outputs.cache_bytes);
-        let estimated = outputs.decode_estimated_bytes / outputs.decode_bytes - 1.0;
+        let estimated = outputs.decode_ideal_bytes / outputs.decode_bytes - 1.0;
         assert_eq!(estimated > 0.15, batch > 1.0, "{estimated} more with a batch of {batch}");
     }
 }

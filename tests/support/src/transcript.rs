@@ -6,10 +6,10 @@
 //! ```
 //!
 //! ```console
-//! $ roofline check small.yaml \
+//! $ roofline contract check small.yaml \
 //! > --format json | jq -c '.files[0].path'
 //! "small.yaml"
-//! $ roofline check missing.yaml
+//! $ roofline contract check missing.yaml
 //! [stderr]
 //! error: [..]
 //! [exit code 2]
@@ -40,7 +40,7 @@ pub struct Session {
     /// The complete environment.
     pub variables: Vec<(OsString, OsString)>,
     /// Prints standard error after a line `[stderr]` instead of interleaved with the output.
-    pub stderr_apart: bool,
+    pub separate_stderr: bool,
 }
 
 impl Session {
@@ -50,7 +50,7 @@ impl Session {
             Some((command, filter)) => (command, Some(filter.trim().trim_matches('\''))),
             None => (command, None),
         };
-        let script = if self.stderr_apart { command } else { &format!("{{ {command}\n}} 2>&1") };
+        let script = if self.separate_stderr { command } else { &format!("{{ {command}\n}} 2>&1") };
         let mut shell = Command::new("sh");
         shell.args(["-c", script]).current_dir(&self.directory).env_clear();
         let output = shell.envs(self.variables.iter().cloned()).output().expect("sh starts");
@@ -58,7 +58,7 @@ impl Session {
             Some(filter) => filter::lines(filter, &output.stdout),
             None => lines(&output.stdout),
         };
-        if self.stderr_apart && !output.stderr.is_empty() {
+        if self.separate_stderr && !output.stderr.is_empty() {
             lines.push(STDERR.to_owned());
             lines.extend(self::lines(&output.stderr));
         }
@@ -334,7 +334,7 @@ mod tests {
         Session {
             directory: crate::scratch::directory(test),
             variables: vec![("PATH".into(), path)],
-            stderr_apart: true,
+            separate_stderr: true,
         }
     }
 

@@ -95,7 +95,7 @@ pub fn import(source: &Source) -> Result<Imported, Vec<Diagnostic>> {
         Some(Node::Map(pairs, span)) if diagnostics.is_empty() => {
             if let Some((key, _)) = pairs.iter().find(|(key, node)| is_ours(&key.value, node)) {
                 let message = format!(
-                    "`{}` belongs to the contract language; the file needs no import, use `roofline check`",
+                    "`{}` belongs to the contract language; the file needs no import, use `roofline contract check`",
                     key.value
                 );
                 return Err(vec![Diagnostic::error(key.span, message)]);

@@ -181,7 +181,7 @@ impl Features {
         let weight_bytes = |tokens: f64| {
             let step = transformer::Inputs { batch: tokens, context: 1.0, tokens_per_pass: 1.0, ..*step };
             let all = step.evaluate().ok()?;
-            Some(all.decode_estimated_bytes - all.cache_bytes - all.state_bytes - all.activation_bytes)
+            Some(all.decode_ideal_bytes - all.cache_bytes - all.state_bytes - all.activation_bytes)
         };
         let minimum = weight_bytes(1.0)?;
         let tokens = self.inputs.tokens;

@@ -123,7 +123,7 @@ pub fn offload(
             }
             let experts = evaluate_placement(work, (device, capacity), host, bus, (true, None))?;
             let better = (experts.reached.fits() == Some(true)) >= (layers.reached.fits() == Some(true))
-                && experts.reached.decode_estimate >= layers.reached.decode_estimate;
+                && experts.reached.decode_ideal >= layers.reached.decode_ideal;
             Ok(if better { experts } else { layers })
         }
     }
@@ -183,13 +183,13 @@ fn evaluate_placement(
             device_gb,
             spare_gb: Some(capacity - device_gb),
             step_least_time: decode_least.least_time,
-            step_time: decode_likely.estimated_time,
+            step_time: decode_likely.ideal_time,
             decode_ceiling: tokens / decode_least.least_time,
-            decode_estimate: tokens / decode_likely.estimated_time,
+            decode_ideal: tokens / decode_likely.ideal_time,
             prompt_least_time: prompt_least.least_time,
-            prompt_time: prompt_likely.estimated_time,
+            prompt_time: prompt_likely.ideal_time,
             prefill_ceiling: prompt_tokens / prompt_least.least_time,
-            prefill_estimate: prompt_tokens / prompt_likely.estimated_time,
+            prefill_ideal: prompt_tokens / prompt_likely.ideal_time,
             message_share: 0.0,
             shares: Vec::new(),
         },

@@ -33,7 +33,7 @@ pub struct LayoutPerformance {
     /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
     /// Ideal decode speed, in token/s.
-    pub decode_estimate: f64,
+    pub decode_ideal: f64,
     /// Lower bound of the prefill time, in s.
     pub prompt_least_time: f64,
     /// Ideal prefill time, in s.
@@ -41,7 +41,7 @@ pub struct LayoutPerformance {
     /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
     /// Ideal prefill speed, in token/s.
-    pub prefill_estimate: f64,
+    pub prefill_ideal: f64,
     /// Share of communication in an ideal step.
     pub message_share: f64,
     /// Layers per stage for different devices; empty if all stages are equal.
@@ -70,7 +70,7 @@ impl LayoutPerformance {
         self.step_least_time /= draft.most_speed_up;
         self.decode_ceiling *= draft.most_speed_up;
         self.step_time /= draft.speed_up;
-        self.decode_estimate *= draft.speed_up;
+        self.decode_ideal *= draft.speed_up;
         self.device_gb += draft.device_gb;
         self.spare_gb = self.spare_gb.map(|spare| spare - draft.device_gb);
     }
@@ -538,11 +538,11 @@ pub fn reach(work: &Work, set: &DeviceSet, layout: Layout) -> Result<LayoutPerfo
         step_least_time: decode.least,
         step_time: decode.ideal,
         decode_ceiling: copies * decode.tokens / decode.least,
-        decode_estimate: copies * decode.tokens / decode.ideal,
+        decode_ideal: copies * decode.tokens / decode.ideal,
         prompt_least_time: prompt.least,
         prompt_time: prompt.ideal,
         prefill_ceiling: copies * prompt.tokens / prompt.least,
-        prefill_estimate: copies * prompt.tokens / prompt.ideal,
+        prefill_ideal: copies * prompt.tokens / prompt.ideal,
         message_share: decode.message_share,
         shares: shares.collect(),
     })

@@ -86,11 +86,11 @@ pub struct Row {
     /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
     /// Ideal decode speed, in token/s.
-    pub decode_estimate: f64,
+    pub decode_ideal: f64,
     /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
     /// Ideal prefill speed, in token/s.
-    pub prefill_estimate: f64,
+    pub prefill_ideal: f64,
     /// Ideal time to first token, in s.
     pub time_to_first_token: f64,
     /// Share of communication in an ideal step.
@@ -131,11 +131,11 @@ pub struct Alternative {
     /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
     /// Ideal decode speed, in token/s.
-    pub decode_estimate: f64,
+    pub decode_ideal: f64,
     /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
     /// Ideal prefill speed, in token/s.
-    pub prefill_estimate: f64,
+    pub prefill_ideal: f64,
     /// Figures of a server; absent without users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<ServingPerformance>,
@@ -173,9 +173,9 @@ impl Row {
             host_gb: None,
             host_missing_gb: None,
             decode_ceiling: reached.decode_ceiling,
-            decode_estimate: reached.decode_estimate,
+            decode_ideal: reached.decode_ideal,
             prefill_ceiling: reached.prefill_ceiling,
-            prefill_estimate: reached.prefill_estimate,
+            prefill_ideal: reached.prefill_ideal,
             time_to_first_token: reached.prompt_time,
             message_share: reached.message_share,
             served,
@@ -191,17 +191,17 @@ impl Row {
 
     /// Returns the row as an alternative to another one.
     pub fn way(&self) -> Alternative {
-        let Row { layout, fits, enough, decode_ceiling, decode_estimate, .. } = *self;
-        let Row { prefill_ceiling, prefill_estimate, .. } = *self;
+        let Row { layout, fits, enough, decode_ceiling, decode_ideal, .. } = *self;
+        let Row { prefill_ceiling, prefill_ideal, .. } = *self;
         let served = self.served.clone();
         Alternative {
             layout,
             fits,
             enough,
             decode_ceiling,
-            decode_estimate,
+            decode_ideal,
             prefill_ceiling,
-            prefill_estimate,
+            prefill_ideal,
             served,
         }
     }
@@ -233,7 +233,7 @@ impl Row {
 
     /// Returns the ideal speed that layouts are ranked by, in token/s: output of all users, or decode without users.
     pub fn speed(&self) -> f64 {
-        self.served.as_ref().map_or(self.decode_estimate, |served| served.output_rate)
+        self.served.as_ref().map_or(self.decode_ideal, |served| served.output_rate)
     }
 
     /// Returns the ceiling of [`speed`](Self::speed), in token/s.
@@ -254,9 +254,9 @@ impl Row {
         let served = self.served.as_ref();
         match name {
             "decode_ceiling" => Some(self.decode_ceiling),
-            "decode_estimate" => Some(self.decode_estimate),
+            "decode_ideal" => Some(self.decode_ideal),
             "prefill_ceiling" => Some(self.prefill_ceiling),
-            "prefill_estimate" => Some(self.prefill_estimate),
+            "prefill_ideal" => Some(self.prefill_ideal),
             "device_memory" => Some(self.device_gb),
             "devices" => Some(self.count as f64),
             "price" => self.price_usd,
@@ -390,9 +390,9 @@ impl Plan {
             }
             None => rows.extend([
                 ("decode, ceiling", tokens(row.decode_ceiling), String::new()),
-                ("decode, ideal", tokens(row.decode_estimate), String::new()),
+                ("decode, ideal", tokens(row.decode_ideal), String::new()),
                 ("prefill, ceiling", tokens(row.prefill_ceiling), String::new()),
-                ("prefill, ideal", tokens(row.prefill_estimate), String::new()),
+                ("prefill, ideal", tokens(row.prefill_ideal), String::new()),
                 (
                     "TTFT, ideal",
                     ms(row.time_to_first_token),
@@ -525,9 +525,9 @@ impl Plan {
                 None => cells.extend(
                     [
                         row.decode_ceiling,
-                        row.decode_estimate,
+                        row.decode_ideal,
                         row.prefill_ceiling,
-                        row.prefill_estimate,
+                        row.prefill_ideal,
                         1e3 * row.time_to_first_token,
                     ]
                     .map(figure),
@@ -575,7 +575,7 @@ fn alternatives(title: &str, ways: &[Alternative]) -> Table {
                 figure(1e3 * served.token_time),
                 figure(1e3 * served.time_to_first_token),
             ],
-            None => [way.decode_ceiling, way.decode_estimate, way.prefill_ceiling, way.prefill_estimate]
+            None => [way.decode_ceiling, way.decode_ideal, way.prefill_ceiling, way.prefill_ideal]
                 .map(figure)
                 .to_vec(),
         });
@@ -588,9 +588,9 @@ impl Report for Plan {
     const SCHEMA: &'static str = "roofline.plan/1";
     const FIGURES: &'static [&'static str] = &[
         "decode_ceiling",
-        "decode_estimate",
+        "decode_ideal",
         "prefill_ceiling",
-        "prefill_estimate",
+        "prefill_ideal",
         "output_ceiling",
         "output_rate",
         "request_rate",

@@ -141,7 +141,7 @@ fn tensor_parallel_speeds_of_gpt_fast_are_below_their_ceilings() {
         let layout = Layout { tensor: devices, pipeline: 1, experts: 1, copies: 1 };
         let found = reach(&work, &set(devices, &A100_SXM_80GB), layout).unwrap();
         assert!(measured < found.decode_ceiling, "{devices}: {measured} {}", found.decode_ceiling);
-        assert!(found.decode_estimate <= found.decode_ceiling);
+        assert!(found.decode_ideal <= found.decode_ceiling);
         // With 15 µs per message, the ideal scales worse than the ceiling.
         assert!(devices == 1 || found.message_share > 0.0);
     }
@@ -206,9 +206,9 @@ fn one_group_of_equal_devices_matches_two_groups() {
     let [one, two] = [one, two].map(|set| reach(&work, &set, layout).unwrap());
     let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 0.01, "{a} {b}");
     near(one.decode_ceiling, two.decode_ceiling);
-    near(one.decode_estimate, two.decode_estimate);
-    near(one.prefill_estimate, two.prefill_estimate);
-    assert!(one.prefill_ceiling >= one.prefill_estimate);
+    near(one.decode_ideal, two.decode_ideal);
+    near(one.prefill_ideal, two.prefill_ideal);
+    assert!(one.prefill_ceiling >= one.prefill_ideal);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn faster_devices_take_more_layers() {
     assert_eq!((shared.tensor, shared.pipeline), (2, 1));
     let found = reach(&work, &both, *shared).unwrap();
     assert!((found.decode_ceiling / (alone(slow) + alone(fast)) - 1.0).abs() < 0.01);
-    assert!(found.decode_estimate < 2.0 * alone(slow) && found.decode_estimate > 1.5 * alone(slow));
+    assert!(found.decode_ideal < 2.0 * alone(slow) && found.decode_ideal > 1.5 * alone(slow));
     assert!((12.9..=13.6).contains(&found.device_gb), "{}", found.device_gb);
 }
 
@@ -265,7 +265,7 @@ fn tensor_parallel_devices_use_their_own_links() {
     };
     let [own, bus] = [fast.link, slow.link].map(with_link);
     assert!(own.message_share < bus.message_share / 2.0, "{} {}", own.message_share, bus.message_share);
-    assert!(own.decode_estimate > bus.decode_estimate && own.decode_ceiling >= bus.decode_ceiling);
+    assert!(own.decode_ideal > bus.decode_ideal && own.decode_ceiling >= bus.decode_ceiling);
 }
 
 #[test]

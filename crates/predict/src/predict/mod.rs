@@ -653,7 +653,7 @@ mod tests {
         assert_eq!(four.untouched_share, 0.75 * 0.75 * 0.75 * 0.75);
         assert_eq!(four.pass_weight_bytes, weights(0.25));
         let moved = four.cache_bytes + four.activation_bytes;
-        assert_eq!(four.decode_estimated_bytes, weights(1.0 - four.untouched_share) + moved);
+        assert_eq!(four.decode_ideal_bytes, weights(1.0 - four.untouched_share) + moved);
     }
 
     #[test]
@@ -772,7 +772,7 @@ mod tests {
         };
         let (plain, slow) = (on(None), on(Some(Precision::Fp32)));
         assert_eq!(plain.outputs, slow.outputs);
-        assert!(slow.ideal.prefill_estimate < plain.ideal.prefill_estimate / 10.0);
+        assert!(slow.ideal.prefill_ideal < plain.ideal.prefill_ideal / 10.0);
     }
 
     /// Published speeds that refuted earlier versions of the ceilings.
@@ -797,7 +797,7 @@ mod tests {
                 outputs.pass_weight_bytes,
                 on(step(1.0), Numbers::Bytes, &devices::DGX_SPARK_GB10).pass_weight_bytes
             );
-            assert!(outputs.decode_ceiling > 1.2 * outputs.decode_estimate);
+            assert!(outputs.decode_ceiling > 1.2 * outputs.decode_ideal);
         }
         // A prompt of one token moves the same bytes as a decode step without cached tokens.
         let one = Inputs { context: 1.0, prompt: 1.0, ..q8("qwen3_30b_a3b") };

@@ -32,7 +32,7 @@ const COMPUTE_CEILING: &str = "compute_ceiling";
 
 /// Results that depend on the requested precision.
 const IN_REQUESTED_PRECISION: [&str; 5] =
-    ["decode_estimated_time", "decode_estimate", ENERGY, "time_to_first_token", "prefill_estimate"];
+    ["decode_ideal_time", "decode_ideal", ENERGY, "time_to_first_token", "prefill_ideal"];
 
 /// Returns the sentence that states what the ceilings are bounds for.
 ///
@@ -471,10 +471,10 @@ impl Predicted {
                 entry.gigabytes("footprint"),
                 maybe(entry.result("decode_ceiling")),
                 entry.decode_bound.to_string(),
-                maybe(entry.result("decode_estimate")),
+                maybe(entry.result("decode_ideal")),
                 maybe(entry.result("prefill_ceiling")),
                 entry.prefill_bound.to_string(),
-                maybe(entry.result("prefill_estimate")),
+                maybe(entry.result("prefill_ideal")),
                 maybe(entry.result("time_to_first_token")),
                 maybe(entry.result(ENERGY)),
             ]);
@@ -596,9 +596,9 @@ impl Predicted {
             ("decode, ceiling", rate("decode_ceiling"), entry.decode_bound.describe().to_owned()),
             ("  memory roof", rate("bandwidth_ceiling"), bandwidth),
             ("  compute roof", rate("compute_ceiling"), compute),
-            ("decode, ideal", rate("decode_estimate"), ideal.clone()),
+            ("decode, ideal", rate("decode_ideal"), ideal.clone()),
             ("prefill, ceiling", rate("prefill_ceiling"), entry.prefill_bound.describe().to_owned()),
-            ("prefill, ideal", rate("prefill_estimate"), ideal.clone()),
+            ("prefill, ideal", rate("prefill_ideal"), ideal.clone()),
             ("TTFT, lower bound", first("prefill_least_time"), format!("prompt of {prompt} tokens")),
             ("TTFT, ideal", first("time_to_first_token"), ideal),
             ("energy, ideal", energy, power.unwrap_or_else(|| "device power not published".into())),
@@ -720,7 +720,7 @@ impl Entry {
             roof,
             details: vec![
                 (CEILING.into(), maybe(self.result(&format!("{group}_ceiling")))),
-                (IDEAL.into(), maybe(self.result(&format!("{group}_estimate")))),
+                (IDEAL.into(), maybe(self.result(&format!("{group}_ideal")))),
             ]
             .into_iter()
             .chain(expected(group))

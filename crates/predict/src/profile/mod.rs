@@ -303,12 +303,12 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("ceiling_gflop_s", "operation-v1 attainable"),
     ("compute_s", "operation-v1 compute_time"),
     ("least_s", "operation-v1 least_time"),
-    ("ideal_bytes", "operation-v1 estimated_bytes"),
-    ("ideal_s", "operation-v1 estimated_time, layer-roofline-v1 pass_time"),
+    ("ideal_bytes", "operation-v1 ideal_bytes"),
+    ("ideal_s", "operation-v1 ideal_time, layer-roofline-v1 pass_time"),
     ("share", "operation-v1 share"),
     ("parameters", "operation-v1 stored_params"),
     ("ceiling_per_s", "layer-roofline-v1 pass_ceiling"),
-    ("ideal_per_s", "layer-roofline-v1 pass_estimate"),
+    ("ideal_per_s", "layer-roofline-v1 pass_ideal"),
     ("measured.gb_s", "layer-roofline-v1 achieved_bandwidth"),
     ("measured.gflop_s", "layer-roofline-v1 achieved_compute"),
     ("measured.utilization", "layer-roofline-v1 utilization"),
@@ -563,7 +563,7 @@ impl Entry {
     fn cost_of(&self, inputs: &Inputs) -> Result<Cost, String> {
         let ceiling = evaluate(inputs)?;
         let ideal = evaluate(&Inputs { compute: self.ideal_compute, ..*inputs })?;
-        Ok(Cost::from_outputs(&ceiling, ideal.estimated_time))
+        Ok(Cost::from_outputs(&ceiling, ideal.ideal_time))
     }
 }
 
@@ -580,7 +580,7 @@ impl Cost {
             ceiling_gflop_s: outputs.attainable,
             compute_s: outputs.compute_time,
             least_s: outputs.least_time,
-            ideal_bytes: outputs.estimated_bytes,
+            ideal_bytes: outputs.ideal_bytes,
             ideal_s,
             share: 0.0,
         }
@@ -652,7 +652,7 @@ fn total(
         bound: total_outputs.pass_bound.into(),
         ideal_bytes,
         ideal_s: ideal.pass_time,
-        ideal_per_s: ideal.pass_estimate,
+        ideal_per_s: ideal.pass_ideal,
         in_sequence_s,
     };
     set_shares(entries, phase, common.bandwidth, in_sequence_s)?;

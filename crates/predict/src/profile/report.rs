@@ -204,15 +204,15 @@ impl Profile {
         "decode_bytes",
         "decode_least_time",
         "decode_ceiling",
-        "decode_estimate",
+        "decode_ideal",
         "prefill_flops",
         "prefill_weight_bytes",
         "prefill_bytes",
         "prefill_least_time",
         "prefill_ceiling",
-        "prefill_estimate",
+        "prefill_ideal",
         "pass_ceiling",
-        "pass_estimate",
+        "pass_ideal",
     ];
     /// Figures of measurements: of each operation, then of a token or prompt.
     pub const MEASURED: &'static [&'static str] = &[
@@ -250,7 +250,7 @@ impl Profile {
         }
         let undefined =
             self.undefined().map(|(name, reason)| format!("the cost of {name} is unknown: {reason}"));
-        let most = self.at_most().filter(|_| !name.ends_with("_estimate"));
+        let most = self.at_most().filter(|_| !name.ends_with("_ideal"));
         undefined.or_else(|| {
             most.map(|(name, reason)| format!("the cost of {name} is only an upper bound: {reason}"))
         })
@@ -818,7 +818,7 @@ impl Report for Profile {
 
     fn unit(name: &str) -> &'static str {
         match name {
-            "pass_ceiling" | "pass_estimate" => "1/s",
+            "pass_ceiling" | "pass_ideal" => "1/s",
             name if Expectation::NAMES.contains(&name) => "token/s",
             "decode_weight_bytes" | "prefill_weight_bytes" => "B",
             "time" | "least_time" => SECONDS,
@@ -856,9 +856,9 @@ impl Report for Profile {
             ceiling("decode_ceiling", "decode, ceiling", "token/s", decode(|total| total.ceiling_per_s)),
             ceiling("prefill_ceiling", "prefill, ceiling", "token/s", prefill(|total| total.ceiling_per_s)),
             ceiling("pass_ceiling", "pass, ceiling", "1/s", self.pass.map(|pass| pass.ceiling_per_s)),
-            known("decode_estimate", "decode, ideal", "token/s", decode(|total| total.ideal_per_s)),
-            known("prefill_estimate", "prefill, ideal", "token/s", prefill(|total| total.ideal_per_s)),
-            known("pass_estimate", "pass, ideal", "1/s", self.pass.map(|pass| pass.ideal_per_s)),
+            known("decode_ideal", "decode, ideal", "token/s", decode(|total| total.ideal_per_s)),
+            known("prefill_ideal", "prefill, ideal", "token/s", prefill(|total| total.ideal_per_s)),
+            known("pass_ideal", "pass, ideal", "1/s", self.pass.map(|pass| pass.ideal_per_s)),
             known("batch", "batch", "1", Some(batch)),
             known("context", "context", "token", context),
             known("prompt", "prompt", "token", prompt),
