@@ -35,7 +35,7 @@ pub use error::{Error, FormatError, Location};
 pub use hf_config::MODEL_TYPES;
 pub use operation::{Operation, Runs, State, Work};
 pub use quant_mix::{OperationStorage, QuantMix};
-pub use registry::{KNOWN_MODELS, KnownModel, by_name};
+pub use registry::{KNOWN_MODELS, KnownModel, by_name, display_name};
 pub use tensor_names::{Kind, Role};
 
 /// Model described by one or more files.

@@ -9,6 +9,19 @@ use roofline_formulas::models::models::{Embeddings, Model};
 
 pub use roofline_formulas::models::models::{ALL as KNOWN_MODELS, Model as KnownModel, by_name};
 
+/// Returns the usual spelling of a model's name in the table: `llama_3_1_8b` is `llama-3.1-8b`.
+pub fn display_name(name: &str) -> String {
+    let mut out = String::new();
+    for part in name.split('_') {
+        let version = part.chars().all(|c| c.is_ascii_digit()) && out.ends_with(|c: char| c.is_ascii_digit());
+        if !out.is_empty() {
+            out.push(if version { '.' } else { '-' });
+        }
+        out += part;
+    }
+    out
+}
+
 impl ModelDims {
     /// Returns the dimensions of a known model.
     pub fn from_known(known: &KnownModel) -> Result<ModelDims, FormatError> {

@@ -8,9 +8,10 @@ use roofline_contracts::library;
 use crate::cli::args::Cli;
 use crate::contracts::hardware::devices::ALL;
 use crate::contracts::quantization::formats;
+use crate::device::display_name;
 use crate::evidence::Engine;
 use crate::isa;
-use crate::model::{KNOWN_MODELS, QuantMix};
+use crate::model::{self, KNOWN_MODELS, QuantMix};
 use crate::vocabulary::Precision;
 
 /// Commands grouped by task. The list of the program shows them; those that are not in it are for scripts.
@@ -147,12 +148,14 @@ pub fn program() -> Command {
 /// Returns the definitions for completions, which suggest known devices, models, formats and contracts. Parsing accepts other
 /// values too.
 pub fn completed() -> Command {
-    let devices: Vec<&str> = std::iter::once("this").chain(ALL.iter().map(|device| device.name)).collect();
+    // Leaked once, shortly before the program exits.
+    let leak = |name: String| -> &'static str { name.leak() };
+    let names = ALL.iter().map(|device| leak(display_name(device.name)));
+    let devices: Vec<&str> = ["this", "all"].into_iter().chain(names).collect();
     let formats: Vec<&str> = formats::ALL.iter().map(|format| format.name).collect();
     let stored: Vec<&str> = formats.iter().copied().chain(QuantMix::names()).collect();
     let contracts: Vec<&str> =
         library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
-    // Leaked once, shortly before the program exits.
     let engines = Engine::all().into_keys().map(|engine| &*engine.to_string().leak()).collect();
     let known: [(&str, Vec<&'static str>); 10] = [
         ("on", devices.clone()),
@@ -162,7 +165,7 @@ pub fn completed() -> Command {
         ("precision", Precision::ALL.iter().map(|precision| precision.name()).collect()),
         ("isa", isa::NAMES.to_vec()),
         ("engine", engines),
-        ("model", KNOWN_MODELS.iter().map(|model| model.name).collect()),
+        ("model", KNOWN_MODELS.iter().map(|model| leak(model::display_name(model.name))).collect()),
         ("contract", contracts.clone()),
         ("contracts", contracts),
     ];

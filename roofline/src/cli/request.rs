@@ -11,7 +11,7 @@ use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::Inputs;
 use crate::device::ResolvedDevice;
-use crate::model::{KNOWN_MODELS, Model, ModelDims, Operation, QuantMix, by_name};
+use crate::model::{KNOWN_MODELS, Model, ModelDims, Operation, QuantMix, by_name, display_name};
 use crate::predict::{
     self, DeviceProfile, MAX_PREDICTIONS, Numbers, Precision, Subject, SweptInput, WeightPrecision,
 };
@@ -103,7 +103,7 @@ pub fn subject(
                 let model_dims =
                     ModelDims::from_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
                 let source = format!("{}, as of {}", known.source, known.as_of);
-                let subject = named(known.name.into(), source, model_dims.context_length);
+                let subject = named(display_name(known.name), source, model_dims.context_length);
                 return in_format(subject, predict::inputs(&model_dims)?, Some(&model_dims.operations()));
             }
             let path = Path::new(name);

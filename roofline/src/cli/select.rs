@@ -9,7 +9,7 @@ use crate::cli::Failure;
 use crate::cli::conditions::Names;
 use crate::cli::name::near;
 use crate::contracts::hardware::devices::Device;
-use crate::device::{numbers_of, texts_of};
+use crate::device::{display_name, numbers_of, texts_of};
 use crate::report::Table;
 use roofline_render::format::figure;
 
@@ -57,7 +57,8 @@ pub fn add_device_names(names: &mut Names) {
 pub fn device_row(device: &Device) -> Row {
     let figures = numbers_of(device).map(|(name, value)| (name, Value::Number(value)));
     let texts = texts_of(device).map(|(name, text)| (name, Value::Text(text.into())));
-    figures.chain(texts).collect()
+    let name = ("name", Value::Text(display_name(device.name).into()));
+    figures.chain(texts).chain([name]).collect()
 }
 
 impl Select {

@@ -28,7 +28,7 @@ use roofline_render::report::{Report, Saved};
 pub use figures::{numbers_of, texts_of};
 pub use file::configuration;
 pub use file::device as from_entry;
-pub use name::several;
+pub use name::{display_name, several};
 
 /// Devices known by name: those of the registry and of device files.
 #[derive(Clone, Debug)]

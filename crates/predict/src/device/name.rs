@@ -11,8 +11,8 @@ const MAX_CANDIDATES: usize = 12;
 /// Brand names that the registry omits.
 const BRANDS: [&str; 8] = ["nvidia", "geforce", "amd", "radeon", "intel", "apple", "google", "qualcomm"];
 
-/// Returns a name as it is shown to people.
-fn shown(name: &str) -> String {
+/// Returns the usual spelling of a device's name in the registry: `rtx_4090` is `rtx-4090`.
+pub fn display_name(name: &str) -> String {
     name.replace('_', "-")
 }
 
@@ -88,14 +88,14 @@ pub fn find(devices: &[&'static Device], name: &str) -> Result<&'static Device, 
     match found.as_slice() {
         [] => {
             let known = devices.iter().map(|device| device.name);
-            let near = suggest::closest(&wanted.join("_"), known).map(shown);
+            let near = suggest::closest(&wanted.join("_"), known).map(display_name);
             let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             Err(DeviceError(format!("{name}: unknown device; {near}see `roofline devices`")))
         }
         [one] => Ok(one),
         several => {
             let mut listed: Vec<String> =
-                several.iter().take(MAX_CANDIDATES).map(|device| shown(device.name)).collect();
+                several.iter().take(MAX_CANDIDATES).map(|device| display_name(device.name)).collect();
             if several.len() > MAX_CANDIDATES {
                 listed.push("…".into());
             }
@@ -179,7 +179,9 @@ mod tests {
                 // Variants with different memory sizes may share an alias.
                 match find(&all(), alias) {
                     Ok(one) => assert_eq!(one.name, device.name, "{alias}"),
-                    Err(DeviceError(several)) => assert!(several.contains(&shown(device.name)), "{several}"),
+                    Err(DeviceError(several)) => {
+                        assert!(several.contains(&display_name(device.name)), "{several}")
+                    }
                 }
             }
         }

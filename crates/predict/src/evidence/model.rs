@@ -95,6 +95,11 @@ pub(super) fn find(name: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|shape| shape.name == name)
 }
 
+/// Returns the name of a known model as in the table, whatever its spelling; other names are unchanged.
+pub(super) fn id(name: &str) -> &str {
+    by_name(&words(name)).map_or(name, |known| known.name)
+}
+
 /// Looks up a model by its exact number of parameters; `None` without a match or with several different ones.
 pub(super) fn find_by_parameters(parameters: f64) -> Option<&'static Shape> {
     let matches = |shape: &&Shape| {

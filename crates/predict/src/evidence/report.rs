@@ -7,6 +7,7 @@ use super::ceiling::{Verdict, judge};
 use super::device::words;
 use super::expectation::{Expected, expect};
 use super::table::{Phase, Row};
+use crate::device::display_name;
 use crate::predict::{ExpectedFrom, ExpectedSpeed};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
@@ -128,7 +129,7 @@ impl EvidenceRow {
         EvidenceRow {
             line: row.line,
             device: row.device.clone(),
-            registry_device: compared.map(|compared| compared.device.name.to_owned()),
+            registry_device: compared.map(|compared| display_name(compared.device.name)),
             devices: row.devices,
             engine: row.engine.clone(),
             backend: row.backend.clone(),

@@ -22,6 +22,7 @@ mod report;
 
 use std::fmt;
 
+use crate::device::display_name;
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::operation;
 use roofline_formulas::quantization::{self, formats::Format};
@@ -149,7 +150,7 @@ impl DeviceProfile {
             None => None,
         };
         Ok(DeviceProfile {
-            name: device.name.to_owned(),
+            name: display_name(device.name),
             units: Units::from_device(device),
             asked,
             bandwidth: device.bandwidth,

@@ -10,7 +10,7 @@ use crate::cli::{About, Exit, Failure, args, device, expected, output};
 use crate::contracts::hardware::devices::Device;
 use crate::device::ResolvedDevice;
 use crate::evidence::{self, Calibration, Dimensions, Origin, Row, Run, find_device};
-use crate::model::{Model, ModelDims, by_name};
+use crate::model::{Model, ModelDims, by_name, display_name};
 use crate::predict::{self, DeviceProfile};
 use crate::profile;
 use crate::report::Saved;
@@ -179,7 +179,7 @@ fn dimensions(name: &str) -> Result<Dimensions, Failure> {
         let model_dims = ModelDims::from_known(known).about(name)?;
         let parameters = model_dims.parameters() as f64;
         let (inputs, layers) = (predict::inputs(&model_dims)?, model_dims.layers.len() as f64);
-        return Ok(Dimensions { name: known.name.into(), inputs, layers, parameters });
+        return Ok(Dimensions { name: display_name(known.name), inputs, layers, parameters });
     }
     if !Path::new(name).exists() {
         return Err(crate::cli::request::unknown_model(name));

@@ -11,7 +11,7 @@ use crate::cli::output;
 use crate::cli::select::{self, Row};
 use crate::cli::{Exit, Failure, args};
 use crate::contracts::hardware::devices::Device;
-use crate::device::numbers_of;
+use crate::device::{display_name, numbers_of};
 use crate::predict::Precision;
 use crate::report::{Report, Schema, Table};
 use roofline_render::format::{GB_PER_S, GFLOP_PER_S, figure, maybe};
@@ -37,7 +37,7 @@ pub struct DeviceList {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedDevice {
     /// Name of the device.
-    name: &'static str,
+    name: String,
     /// Description of the device.
     description: &'static str,
     /// Vendor.
@@ -124,7 +124,7 @@ fn listing(device: &Device) -> ListedDevice {
     let peaks = Precision::with_peak(device)
         .filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
     ListedDevice {
-        name: device.name,
+        name: display_name(device.name),
         description: device.doc,
         vendor: device.vendor.name(),
         kind: device.kind.name(),
@@ -188,7 +188,7 @@ impl Report for DeviceList {
             .chain(precisions.iter().map(|precision| precision.name()))
             .chain(["GB/s", "GB", "W"]);
         let row = |device: &ListedDevice| {
-            let mut row = vec![device.name.to_owned(), device.kind.to_owned()];
+            let mut row = vec![device.name.clone(), device.kind.to_owned()];
             row.extend(precisions.iter().map(|precision| maybe(device.peak(*precision))));
             row.extend([figure(device.bandwidth_gb_s), maybe(device.capacity_gb), maybe(device.tdp_w)]);
             row

@@ -14,7 +14,7 @@ use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
 use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
 use crate::machine::{Machine, Options, Reached};
-use crate::model::{KnownModel, ModelDims};
+use crate::model::{KnownModel, ModelDims, display_name};
 use crate::predict::{self, DeviceProfile, Expectation, ExpectedSpeed, Numbers, Precision, WeightPrecision};
 use crate::report::{Report, Schema, Table, wrap};
 use roofline_render::format::{figure, threads};
@@ -44,7 +44,7 @@ pub struct First {
 #[derive(Serialize, JsonSchema)]
 struct PlacedModel {
     /// Name of the model.
-    model: &'static str,
+    model: String,
     /// Weight format.
     weights: &'static str,
     #[serde(skip)]
@@ -141,10 +141,11 @@ fn place_model(
     )?;
     let outputs = prediction.outputs;
     let layers = Some(model_dims.layers.len() as f64);
-    let work = ModelTraits { name: model.name, format: weights.name, layers };
+    let name = display_name(model.name);
+    let work = ModelTraits { name: &name, format: weights.name, layers };
     Ok(PlacedModel {
         expected: Expecter::default().expect(&work, target, None, &prediction)?,
-        model: model.name,
+        model: name,
         weights: weights.name,
         numbers: weights.numbers,
         context,

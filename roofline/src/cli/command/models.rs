@@ -8,7 +8,7 @@ use crate::cli::name::normalize;
 use crate::cli::output;
 use crate::cli::request::unknown_model;
 use crate::cli::{About, Exit, Failure, args};
-use crate::model::{KNOWN_MODELS, KnownModel, ModelDims, by_name};
+use crate::model::{KNOWN_MODELS, KnownModel, ModelDims, by_name, display_name};
 use crate::predict;
 use crate::report::{Report, Schema, Table};
 use roofline_render::format::figure;
@@ -26,7 +26,7 @@ pub struct ModelList {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedModel {
     /// Name of the model.
-    name: &'static str,
+    name: String,
     /// Description of the model.
     description: &'static str,
     /// `model_type` in its config.json.
@@ -72,7 +72,7 @@ pub fn run(args: &args::Models) -> Result<Exit, Failure> {
 fn listing(model: &KnownModel) -> Result<ListedModel, Failure> {
     let model_dims = ModelDims::from_known(model).about(model.name)?;
     Ok(ListedModel {
-        name: model.name,
+        name: display_name(model.name),
         description: model.doc,
         model_type: model.model_type.name(),
         parameters: model_dims.parameters(),
@@ -124,7 +124,7 @@ impl Report for ModelList {
         let row = |model: &ListedModel| {
             let count = |value: f64| format!("{value}");
             vec![
-                model.name.to_owned(),
+                model.name.clone(),
                 model.model_type.to_owned(),
                 parameters(model.parameters as f64),
                 parameters(model.active_parameters),

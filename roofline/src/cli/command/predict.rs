@@ -18,6 +18,7 @@ use crate::cli::{Exit, Failure, args, conditions, output, select, sets, sliders}
 use crate::contracts::choice;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::transformer::CONTRACT;
+use crate::device::display_name;
 use crate::metric;
 use crate::predict::{
     DeviceProfile, Entry, Line, MAX_PREDICTIONS, Predicted, Prediction, Subject, SweptInput, Workload,
@@ -86,7 +87,7 @@ pub fn run(args: &args::Predict) -> Result<Exit, Failure> {
 
 /// Returns the names that conditions and columns can use: the figures of a prediction and the attributes of its device.
 fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
-    let device = devices.iter().find(|device| device.name == entry.device);
+    let device = devices.iter().find(|device| display_name(device.name) == entry.device);
     let mut row = device.map(|device| select::device_row(device)).unwrap_or_default();
     let value = |name: &str| entry.figure(name);
     for name in Predicted::FIGURES {
