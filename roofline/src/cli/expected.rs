@@ -225,7 +225,7 @@ impl Expecter {
             } else {
                 ""
             };
-            let engines = engines.join(" or ");
+            let engines = joined(&engines);
             out.push(match &self.calibrated {
                 Some(Calibrated::File(constants)) => describe(constants),
                 Some(Calibrated::Saved) => {
@@ -238,6 +238,14 @@ impl Expecter {
         }
         out.extend(missing_note(expected));
         out
+    }
+}
+
+/// Joins names with commas and a final "or".
+fn joined(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
     }
 }
 

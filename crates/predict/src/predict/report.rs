@@ -136,6 +136,9 @@ pub struct Predicted {
     /// Table with the selected columns; `None` for the default columns.
     #[serde(skip)]
     pub shown: Option<Table>,
+    /// Whether the text also shows the ideal figures; other formats always have them.
+    #[serde(skip)]
+    pub show_ideal: bool,
 }
 
 /// Model of a result.
@@ -414,6 +417,7 @@ impl Predicted {
             units: NAMES.iter().map(|name| ((*name).to_owned(), Self::unit(name).to_owned())).collect(),
             warnings: Vec::new(),
             shown: None,
+            show_ideal: false,
         })
     }
 
@@ -567,6 +571,9 @@ impl Predicted {
             };
             *heading = short.to_owned();
         }
+        if !self.show_ideal {
+            table = table.select_columns(|_, heading| !is_ideal(heading));
+        }
         table
     }
 
@@ -613,6 +620,7 @@ impl Predicted {
                 .map(|speed| (name, format!("{} tok/s", figure(speed.middle_tokens_per_s)), speed.origin()));
             rows.splice(place..place, row);
         }
+        rows.retain(|(name, ..)| self.show_ideal || !is_ideal(name));
         facts(&rows, canvas)
     }
 
@@ -740,6 +748,11 @@ pub(crate) fn parameters(count: f64) -> String {
     }
 }
 
+/// Returns whether a row or column of the text is an ideal figure.
+fn is_ideal(name: &str) -> bool {
+    name.split([' ', ',']).any(|word| word == "ideal")
+}
+
 /// Columns of the narrow table that may be hidden, least important first.
 const HIDDEN_FIRST: [&str; 10] = [
     "weights",
@@ -829,7 +842,10 @@ impl Report for Predicted {
             out +=
                 &format!("\n{name} = {formula}\n    = {numbers}\n    = {}{unit}    {place}\n", short(*value));
         }
-        out += &format!("\n{}\n{}\n", self.ceilings, self.ideal_assumptions);
+        out += &format!("\n{}\n", self.ceilings);
+        if self.show_ideal {
+            out += &format!("{}\n", self.ideal_assumptions);
+        }
         out.extend(self.expectations.iter().map(|line| format!("{line}\n")));
         out
     }

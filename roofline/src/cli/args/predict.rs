@@ -109,8 +109,8 @@ pub struct Predict {
     /// Show every equation with its numbers
     #[arg(long)]
     pub explain: bool,
-    /// Also show the ideal figures: roofline times without losses
-    #[arg(long)]
+    /// Also show the ideal figures: roofline times without losses, which --explain shows too
+    #[arg(long = "ideal")]
     pub show_ideal: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]

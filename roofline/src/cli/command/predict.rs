@@ -200,6 +200,7 @@ fn predicted(
     for target in &targets {
         warnings.extend(target.doubts.iter().cloned());
     }
+    predicted.show_ideal = args.show_ideal || args.explain;
     predicted.warnings = warnings;
     Ok((predicted, entries.into_iter().flatten().collect()))
 }
