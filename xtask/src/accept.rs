@@ -26,8 +26,23 @@ const EVIDENCE: &[&str] = &["-p", "roofline-predict", "--lib", "evidence::page"]
 pub fn run() -> Result<(), String> {
     let contracts = shipped()?;
     fingerprints::check_versions(&contracts, &fingerprints::committed()?)?;
-    cargo(&["run", "--quiet", "--locked", "-p", "roofline", "--", "diff", "--git", "HEAD", "contracts"], &[])
-        .map_err(|_| "incompatible change of a contract, see above".to_owned())?;
+    cargo(
+        &[
+            "run",
+            "--quiet",
+            "--locked",
+            "-p",
+            "roofline",
+            "--",
+            "contract",
+            "diff",
+            "--git",
+            "HEAD",
+            "contracts",
+        ],
+        &[],
+    )
+    .map_err(|_| "incompatible change of a contract, see above".to_owned())?;
 
     let page = update_proofs(&contracts)?;
     fingerprints::save(&fingerprints::current(&contracts))?;
