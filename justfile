@@ -16,7 +16,7 @@ kani:
 kani-ledger:
     .ci/kani ledger
 
-# Benchmark the structural prover on the shipped contracts and on large ones.
+# Benchmark the proofs of the shipped contracts and on large ones.
 bench-prove:
     cargo bench -p roofline-contracts --bench prove
 

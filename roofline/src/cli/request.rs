@@ -94,7 +94,7 @@ pub fn subject(
                 "only the number of parameters is known: KV cache, attention and activations are not counted"
                     .into(),
             );
-            let subject = named(format!("{params} parameters"), "--params".into(), None);
+            let subject = named("unnamed model".into(), "--params".into(), None);
             in_format(subject, predict::dense(params), None)
         }
         (Some(name), None) => {

@@ -34,7 +34,7 @@ pub type Row = BTreeMap<&'static str, Value<'static>>;
 /// Names that sort in ascending order by default.
 const LOWER_IS_BETTER: [&str; 8] = [
     "launch_price_usd",
-    "price_per_speed",
+    "usd_per_token_per_s",
     "tdp",
     "token_energy",
     "footprint",

@@ -176,7 +176,7 @@ impl ResolvedDevice {
         match self {
             ResolvedDevice::This => {
                 let precision = precision.unwrap_or(Precision::Fp32);
-                Err(MissingPeak { device: "this", precision, has: Vec::new() })
+                Err(MissingPeak { device: "this".into(), precision, has: Vec::new() })
             }
             ResolvedDevice::Saved { name, machine } => {
                 Ok(DeviceProfile { name: name.clone(), ..DeviceProfile::from_machine(machine, precision)? })

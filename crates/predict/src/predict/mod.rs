@@ -117,7 +117,7 @@ impl fmt::Display for FigureSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingPeak {
     /// Name of the device.
-    pub device: &'static str,
+    pub device: String,
     /// Requested precision.
     pub precision: Precision,
     /// Precisions with a peak.
@@ -141,7 +141,7 @@ impl DeviceProfile {
         let asked = match precision {
             Some(precision) => {
                 let lacks = || MissingPeak {
-                    device: device.name,
+                    device: display_name(device.name),
                     precision,
                     has: Precision::with_peak(device).collect(),
                 };
@@ -179,7 +179,7 @@ impl DeviceProfile {
                 None => {
                     let mut has = vec![Precision::Fp32, Precision::Int8];
                     has.extend(roofs.int4_gops.map(|_| Precision::Int4));
-                    return Err(MissingPeak { device: "this", precision, has });
+                    return Err(MissingPeak { device: "this".into(), precision, has });
                 }
             },
         };
