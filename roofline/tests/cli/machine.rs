@@ -31,7 +31,7 @@ fn measurements_are_cached_replaced_if_damaged_and_cleared() {
     assert_eq!(first.single, first.all);
     assert!(first.date.is_some() && first.all.int4_gops > Some(0.0), "{first:?}");
     assert!(
-        first.notes.iter().any(|note| note.contains("less than eight times the last cache")),
+        first.notes.iter().any(|note| note.contains("less than eight times the last-level cache")),
         "{:?}",
         first.notes
     );
@@ -70,7 +70,7 @@ fn partial_measurements_are_not_cached_and_cannot_be_used() {
     assert!(!cache.join("roofline").exists(), "the result is not cached");
 
     let path = file("some-types.json", &json);
-    let reason = "measured with --types=bf16,f64 --warm-up=1 --steps=2, so roofs are missing";
+    let reason = "incomplete measurement with --types=bf16,f64 --warm-up=1 --steps=2";
     let named = run(&["predict", "llama-2-7b", "--on", &path]);
     let this = command()
         .env("ROOFLINE_MACHINE", &path)
@@ -125,5 +125,5 @@ fn an_unwritable_cache_causes_a_note() {
     fs::write(cache.join("roofline"), "a file where a directory should be").unwrap();
     let output = machine(&cache, &["--quick", "--size", "4MiB", "--threads", "1"]);
     assert!(output.status.success(), "{}", err(&output));
-    assert!(out(&output).contains("note: the measurement was not saved"), "missing note");
+    assert!(out(&output).contains("cannot cache the measurement"), "missing note");
 }

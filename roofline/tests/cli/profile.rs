@@ -276,8 +276,8 @@ fn the_measured_token_covers_products_and_attention() {
         run(&["--measure", "--quick", "--require", "decode_measured > 0 and decode_share > 0"], &file);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let words = out(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("what llama.cpp calls tg, "), "{words}");
-    assert!(words.contains("Not run are only rows of the embedding, norms, rotary positions"), "{words}");
+    assert!(words.contains("(comparable to tg of llama-bench)"), "{words}");
+    assert!(words.contains("Not included: embedding lookups, norms, rotary embeddings"), "{words}");
     let rejected = run(&["--require", "decode_measured > 0"], &file);
     assert!(err(&rejected).contains("cannot check measured values"), "{}", err(&rejected));
 }
@@ -470,7 +470,7 @@ fn older_profiles_are_read_and_invalid_values_rejected() {
         (old.replace(r#""bound": "Memory""#, r#""bound": "Disk""#), "unknown variant `Disk`"),
         (old.replace(r#""phase": "decode""#, r#""phase": "thought""#), "unknown variant `thought`"),
         (old.replace(r#""kind": "embedding""#, r#""kind": "magic""#), "unknown variant `magic`"),
-        (old.replace("roofline.profile/3", "roofline.profile/9"), "schema is `roofline.profile/9`"),
+        (old.replace("roofline.profile/3", "roofline.profile/9"), "unknown schema `roofline.profile/9`"),
     ] {
         let error = Profile::from_json(&wrong).unwrap_err();
         assert!(error.contains(reason), "{error}");

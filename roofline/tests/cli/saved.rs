@@ -41,7 +41,7 @@ fn an_endless_file_is_rejected() {
         command().env("ROOFLINE_MACHINE", endless).arg("machine").output().expect("the program starts");
     let message = err(&output);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("/dev/zero: longer than 64 MiB"), "{message}");
+    assert!(message.contains("/dev/zero: larger than 64 MiB"), "{message}");
 }
 
 #[cfg(unix)]
@@ -58,7 +58,7 @@ fn an_endless_certificate_is_rejected() {
         std::fs::remove_file(&file).expect("removed");
     };
     std::fs::File::create(&file).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-    rejected("hardware-v1.certificate.json: longer than 64 MiB");
+    rejected("hardware-v1.certificate.json: larger than 64 MiB");
     std::os::unix::fs::symlink("/dev/zero", &file).expect("a link");
     rejected("hardware-v1.certificate.json: not a regular file");
     assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("runs").success());

@@ -36,11 +36,11 @@ fn the_program_and_each_command_have_a_manual_page() {
 fn completion_scripts_contain_devices_models_and_formats() {
     for shell in ["bash", "zsh", "fish"] {
         let script = out(&run(&["completions", shell]));
-        for known in ["h100_sxm", "q4_k_m", "neon-dotprod", "bf16", "llama.cpp-cuda"] {
+        for known in ["h100-sxm", "q4_k_m", "neon-dotprod", "bf16", "llama.cpp-cuda"] {
             assert!(script.contains(known), "{known} is missing in {shell}");
         }
     }
-    for known in ["llama_3_1_8b", "transformer-v1"] {
+    for known in ["llama-3.1-8b", "transformer-v1"] {
         assert!(out(&run(&["completions", "bash"])).contains(known), "{known}");
     }
 }
