@@ -293,7 +293,7 @@ check("panel, subtitle, bars, table and memory follow the sliders", "predict.htm
   assert.equal(await page.locator("#bars-list .fill.back").count(), 2);
   assert.ok(await page.locator("#tables .stale").count(), "stale tables are not marked");
   const ceiling = (await summary(page)).decode_ceiling;
-  assert.equal(Number((await csvRows(page)).find((row) => row[0] === "decode on h100_sxm")[7]), ceiling);
+  assert.equal(Number((await csvRows(page)).find((row) => row[0] === "decode on h100-sxm")[7]), ceiling);
   await page.selectOption("#subject", "1");
   assert.ok((await summary(page)).decode_ceiling < ceiling, "the second device is the slower one");
   assert.match(await page.textContent("#memory-text"), / of 16\.0 GB: does not fit$/);
@@ -319,10 +319,10 @@ check("with many devices the bars come first, and one can be selected", "all.htm
   assert.equal(await bars(), 24);
   await page.click("#bars-more");
   assert.ok((await bars()) > 200);
-  await page.fill("#search", "h100_sxm");
+  await page.fill("#search", "h100-sxm");
   assert.equal(await bars(), 1);
   await page.click("#bars-list button");
-  assert.equal(await page.$eval("#subject", (select) => select.selectedOptions[0].textContent), "h100_sxm");
+  assert.equal(await page.$eval("#subject", (select) => select.selectedOptions[0].textContent), "h100-sxm");
   assert.match(await page.textContent("#chosen-facts"), /token\/s/);
   await page.click("#bars-switch button:nth-child(2)");
   assert.match(await page.textContent("#bars-subtitle"), /the prompt/);

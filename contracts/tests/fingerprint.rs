@@ -61,12 +61,12 @@ fn contract_fingerprint(edited: &str, from: &str, to: &str) -> [String; 2] {
         .map(|contracts| fingerprint::contract(&contracts[edited]))
 }
 
-const DEVICE: &str = "    entries:\n      some_new_gpu: {vendor: other, kind: other, market: other, architecture: other, \
+const DEVICE: &str = "    entries:\n      # NVIDIA GeForce.\n      some_new_gpu: {vendor: other, kind: other, market: other, architecture: other, \
                       bandwidth: 256, fp16: 59000, compute: 59000, capacity: 128, source: a test, as_of: 2026-01-01}\n";
 
 #[test]
 fn a_new_device_changes_no_fingerprint() {
-    let edit = ("hardware-v1.yaml", "    entries:\n", DEVICE);
+    let edit = ("hardware-v1.yaml", "    entries:\n      # NVIDIA GeForce.\n", DEVICE);
     assert_eq!(changed(edit.0, edit.1, edit.2), [""; 0]);
     let [before, after] = contract_fingerprint(edit.0, edit.1, edit.2);
     assert_eq!(before, after);

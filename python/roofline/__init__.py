@@ -99,7 +99,7 @@ class Result(Mapping[str, Any]):
     """A result of the program.
 
     A key is the name of a figure (`p["decode_ceiling"]`), with its subject if there are several
-    (`p["decode_ceiling", "rtx_4090"]`), or a field of `data`.
+    (`p["decode_ceiling", "rtx-4090"]`), or a field of `data`.
     """
 
     def __init__(self, command: str, flags: list[str], positional: list[str], code: int, printed: str) -> None:
@@ -237,7 +237,7 @@ def predict(model: Union[str, os.PathLike[str], None] = None, **options: Any) ->
 
     >>> p = predict("llama-3.1-8b", quant="q8_0", on=["rtx-4090", "rtx-3090"], context="8k")
     >>> [prediction["device"] for prediction in p["predictions"]]
-    ['rtx_4090', 'rtx_3090']
+    ['rtx-4090', 'rtx-3090']
     """
     return _run("predict", [] if model is None else [model], options)
 

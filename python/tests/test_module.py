@@ -69,7 +69,7 @@ def test_figures_of_several_devices_need_a_subject():
     result = roofline.predict("llama-3.1-8b", on=["rtx-4090", "rtx-3090"])
     with pytest.raises(KeyError, match="ambiguous"):
         result["decode_ceiling"]
-    ratio = result["decode_ceiling", "rtx_4090"] / result["decode_ceiling", "rtx_3090"]
+    ratio = result["decode_ceiling", "rtx-4090"] / result["decode_ceiling", "rtx-3090"]
     assert ratio == pytest.approx(1008 / 936.2, rel=1e-3)
     with pytest.raises(KeyError, match="unknown figure or field"):
         result["colour"]

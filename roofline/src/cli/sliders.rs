@@ -235,15 +235,15 @@ pub fn predictions(
 ) -> Result<Option<WhatIf>, Failure> {
     let Some((_, first)) = predictions.first() else { return Ok(None) };
     let (model, layers) = (equations(TRANSFORMER)?, equations(LAYER)?);
-    let phase_recipe = |names: &PhaseNames, estimate: &str| {
+    let phase_recipe = |names: &PhaseNames, ideal: &str| {
         let [intensity, performance, bound] = names.point;
-        let results = [names.speed, estimate, "feasibility"];
+        let results = [names.speed, ideal, "feasibility"];
         Recipe {
             steps: model.steps(&[&names.point[..], &results].concat(), &[]),
             intensity: intensity.to_owned(),
             performance: performance.to_owned(),
             bound: Some(bound.to_owned()),
-            details: vec![shown(CEILING, names.speed, ""), shown(IDEAL, estimate, "")],
+            details: vec![shown(CEILING, names.speed, ""), shown(IDEAL, ideal, "")],
             stale: vec![EXPECTED.to_owned()],
             ..Recipe::default()
         }

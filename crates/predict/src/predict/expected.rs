@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use roofline_formulas::spelled;
-use roofline_render::format::{figure, percent};
+use roofline_render::format::figure;
 
 /// Expected speeds of a prediction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -69,11 +69,10 @@ impl ExpectedSpeed {
         let (low, high) = (figure(self.low_tokens_per_s), figure(self.high_tokens_per_s));
         match self.from {
             ExpectedFrom::Record => {
-                let (rows, near) = (self.rows.round(), percent(Some(self.nearness)));
-                format!("{low}–{high} with {} ({rows} comparable results, closest match {near})", self.engine)
+                format!("{low}–{high} ({}, {} comparable results)", self.engine, self.rows.round())
             }
             ExpectedFrom::Calibration => {
-                format!("{low}–{high} with {} (calibrated with {} runs)", self.engine, self.rows)
+                format!("{low}–{high} ({}, calibrated with {} runs)", self.engine, self.rows)
             }
         }
     }
