@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from numbers import Complex, Real
 from typing import Any, Optional, Union
 
-from roofline contract import _roofline
+from roofline import _roofline
 from roofline._roofline import Error
 
 __version__: str = _roofline.version()

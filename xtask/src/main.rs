@@ -17,8 +17,7 @@ cargo xtask docs              rewrite the output shown by the documentation and 
 cargo xtask evidence          rewrite docs/EVIDENCE.md and its picture
 cargo xtask kani FILE         print the table of the results of `cargo kani --export-json FILE`
 cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows
-cargo xtask lint              check the rules for sources that clippy cannot express
-cargo xtask prose             list phrases that the style guide replaces";
+cargo xtask lint              check the rules for sources and prose that clippy cannot express";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,8 +26,7 @@ fn main() -> ExitCode {
         ["accept"] => accept::run(),
         ["docs"] => accept::docs(),
         ["evidence"] => accept::evidence(),
-        ["lint"] => lint::run(),
-        ["prose"] => prose::run(),
+        ["lint"] => lint::run().and_then(|()| prose::run()),
         ["kani", file] => proofs::print(Path::new(file)),
         ["kani", file, "--write"] => proofs::write(Path::new(file)),
         _ => {

@@ -1,4 +1,4 @@
-//! `cargo xtask prose`: finds phrases that the style guide replaces in all texts of the project.
+//! The part of `cargo xtask lint` that finds phrases which the style guide replaces, in all texts of the project.
 //!
 //! `xtask/prose.txt` lists justified uses as `PATH: TEXT OF THE LINE`.
 

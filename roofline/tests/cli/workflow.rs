@@ -1,4 +1,4 @@
-//! The workflow of the code host runs every part of `.ci/run`, and no other.
+//! The workflow of the code host runs exactly the parts of `.ci/run`.
 
 use std::collections::BTreeSet;
 use std::path::Path;

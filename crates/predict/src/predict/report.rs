@@ -136,7 +136,7 @@ pub struct Predicted {
     /// Table with the selected columns; `None` for the default columns.
     #[serde(skip)]
     pub shown: Option<Table>,
-    /// Whether the text also shows the ideal figures; other formats always have them.
+    /// Shows the ideal figures in the text too; other formats always have them.
     #[serde(skip)]
     pub show_ideal: bool,
 }

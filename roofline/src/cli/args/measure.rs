@@ -30,7 +30,7 @@ pub struct Machine {
     /// Number of warm-up runs per setting; the result is not saved
     #[arg(long, value_name = "RUNS", default_value_t = 0, value_parser = runs(0))]
     pub warm_up: usize,
-    /// Number of measured runs per setting [default: as many as fit the time budget]; the result is not saved
+    /// Number of measured runs per setting [default: limited by the time budget]; the result is not saved
     #[arg(long, value_name = "RUNS", value_parser = runs(1))]
     pub steps: Option<usize>,
     /// Output format
