@@ -91,7 +91,7 @@ def test_errors_have_the_message_of_the_program():
         (lambda: roofline.predict("llama-3.1-8b", on="t4", batch=[1, 2]), "^the argument '--batch"),
         (lambda: roofline.predict("llama-3.1-8b", on="t4", format="text"), "--format: not supported in Python"),
         (lambda: roofline.predict("llama-3.1-8b", on="t4", svg="-"), "--svg: not supported in Python"),
-        (lambda: roofline.predict("llama-3.1-8b", all_devices=True, where="decode_ceiling > 1e9"), "no prediction meets --where"),
+        (lambda: roofline.predict("llama-3.1-8b", on="all", where="decode_ceiling > 1e9"), "no prediction meets --where"),
         (lambda: roofline.predict("llama-3.1-8b", on="t4", require="help"), "decode_ceiling"),
         (lambda: roofline.machine(clear_cache=True), "--clear-cache: not supported in Python"),
         (lambda: roofline.contract(b"\xff.yaml"), "expected UTF-8"),
@@ -170,7 +170,7 @@ obligations:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         roofline.contract(CONTRACT + claim)
-    with pytest.warns(UserWarning, match="takes the units of the ceiling"):
+    with pytest.warns(UserWarning, match="uses the units of the ceiling"):
         roofline.predict("llama-3.1-8b", on="p40", precision="bf16", allow_fallback=True)
 
 
