@@ -42,7 +42,7 @@ fn measurements_are_cached_replaced_if_damaged_and_cleared() {
     assert_eq!(files.len(), 1, "{files:?}");
     fs::write(&files[0], &first.to_json()[..200]).unwrap();
     let again = measure(&[]);
-    assert!(again.notes.iter().any(|note| note.contains("was replaced")), "{:?}", again.notes);
+    assert!(again.notes.iter().any(|note| note.contains("replaced the unusable cached measurement")), "{:?}", again.notes);
     assert_eq!(Machine::saved(&files[0]).unwrap(), again);
 
     measure(&["--no-cache"]);
@@ -93,7 +93,7 @@ fn partial_measurements_are_not_cached_and_cannot_be_used() {
     let wrong = file("no-steps.json", json.replacen("\"steps\": 2", "\"steps\": 0", 1));
     let output = run(&["plot", &wrong]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("from 1 to 1000 steps"), "{}", err(&output));
+    assert!(err(&output).contains("1 to 1000 steps"), "{}", err(&output));
 }
 
 #[test]

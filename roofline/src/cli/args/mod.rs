@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 pub use contract::*;
 pub use device::*;
 pub use measure::*;
-pub use parallel::{Draft, Offloading, Serving, Sharding, Speculation};
+pub use parallel::{Draft, Offloading};
 pub use predict::*;
 
 use crate::cli::output::Format;
