@@ -300,7 +300,7 @@ check("panel, subtitle, bars, table and memory follow the sliders", "predict.htm
   await page.click("#what-if-reset");
   await page.selectOption("#subject", "0");
   assert.equal(await chosen(), before);
-  assert.match(await page.textContent("#subtitle"), /^ceilings: batch 1,/);
+  assert.match(await page.textContent("#subtitle"), /^ceilings at batch size 1,/);
 });
 
 check("a device's own figures move it and its roof as predict has it", "faster.html", async (page) => {
@@ -325,7 +325,7 @@ check("with many devices the bars come first, and one can be selected", "all.htm
   assert.equal(await page.$eval("#subject", (select) => select.selectedOptions[0].textContent), "h100-sxm");
   assert.match(await page.textContent("#chosen-facts"), /token\/s/);
   await page.click("#bars-switch button:nth-child(2)");
-  assert.match(await page.textContent("#bars-subtitle"), /the prompt/);
+  assert.match(await page.textContent("#bars-subtitle"), /^prefill ceilings/);
 });
 
 check("a page of bars alone has its line, its table and no empty chart", "choose.html", async (page) => {
@@ -353,14 +353,14 @@ check("llama-bench results are drawn", "llama.html", async (page) => {
 });
 
 check("a sweep names its ends, and every point has its speed", "sweep.html", async (page) => {
-  assert.match(await page.textContent("#subtitle"), /batch 1 to 64/);
+  assert.match(await page.textContent("#subtitle"), /batch size 1 to 64/);
   assert.ok((await page.$$eval("th", (cells) => cells.map((cell) => cell.textContent))).includes("ceiling, token/s"));
 });
 
 check("two results stay separate", "two.html", async (page) => {
   const points = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).chart.points);
   const sums = {};
-  for (const point of points) sums[point.whole ?? 0] = (sums[point.whole ?? 0] ?? 0) + (point.share ?? 0);
+  for (const point of points) sums[point.total_id ?? 0] = (sums[point.total_id ?? 0] ?? 0) + (point.share ?? 0);
   assert.equal(Object.keys(sums).length, 2);
   for (const sum of Object.values(sums)) assert.ok(Math.abs(sum - 1) < 0.01, String(sum));
 });
@@ -388,7 +388,7 @@ check("sliders over a curve give the bits of the program for every number of use
     const rows = await page.$$eval("#list tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.title || cell.textContent)));
     const ways = result.rows.flatMap((row) => (row.curve ?? []).map((way) => [row.devices, way.served]));
     assert.ok(ways.length >= 8);
-    const wanted = ways.map(([devices, served]) => [devices, served.users, served.output_ceiling, served.output_rate, served.token_least_time, served.token_time, served.time_to_first_token].map(String));
+    const wanted = ways.map(([devices, served]) => [devices, served.users, served.output_ceiling, served.output_rate, 1e3 * served.token_least_time, 1e3 * served.token_time, 1e3 * served.time_to_first_token].map(String));
     assert.deepEqual(rows.map(([devices, users, , ...figures]) => [devices, users, ...figures]), wanted);
   };
   await compare(saved("curve.json"));
@@ -398,7 +398,7 @@ check("sliders over a curve give the bits of the program for every number of use
   for (const [quantity, value] of [["users", 128], ["input", 512], ["output", 1024], ["reuse", 0.5]])
     await setRange(page, `slider-${quantity}`, sliders.find((slider) => slider.quantity === quantity).stops.indexOf(value));
   await compare(saved("curve-moved.json"));
-  assert.match(await page.textContent("#asked"), /128 users, prompts of 512 and answers of 1024 tokens, 50 % of each prompt/);
+  assert.match(await page.textContent("#requested"), /128 users, prompts of 512 and answers of 1024 tokens, 50 % of each prompt/);
   assert.ok(await page.isHidden("#problem"));
 });
 
