@@ -32,10 +32,7 @@ fn the_kernels_agree_with_the_scalar_kernel() {
 #[test]
 fn a_prediction_has_the_ceilings_of_the_program() {
     let shown = printed(env!("CARGO_BIN_EXE_predict"), &[]);
-    assert_eq!(
-        shown,
-        "raspberry_pi_5: 2.01 tok/s, limited by Memory\nh100_sxm: 393.62 tok/s, limited by Memory\n"
-    );
+    assert_eq!(shown, "raspberry-pi-5: 2.01 tok/s, memory-bound\nh100-sxm: 393.62 tok/s, memory-bound\n");
 }
 
 #[test]

@@ -571,18 +571,18 @@ mod tests {
         assert_eq!(
             order,
             [
-                ("h100_sxm", Verdict::Enough),
-                ("rtx_4090", Verdict::Enough),
+                ("h100-sxm", Verdict::Enough),
+                ("rtx-4090", Verdict::Enough),
                 ("t4", Verdict::TooSlow),
-                ("raspberry_pi_5", Verdict::TooSmall),
+                ("raspberry-pi-5", Verdict::TooSmall),
             ]
         );
         let [.., t4, pi] = choice.devices.as_slice() else { panic!() };
         assert!((t4.missing_decode - (50.0 - t4.decode_ceiling)).abs() < 1e-9);
         assert!((pi.missing_gb.unwrap() - (pi.footprint_gb - pi.capacity_gb.unwrap())).abs() < 1e-9);
         assert_eq!((pi.largest_context, pi.largest_batch), (Some(0.0), Some(0.0)));
-        assert_eq!(choice.best.cheapest.as_deref(), Some("rtx_4090"), "the other price is unknown");
-        assert_eq!(choice.best.smallest.as_deref(), Some("rtx_4090"));
+        assert_eq!(choice.best.cheapest.as_deref(), Some("rtx-4090"), "the other price is unknown");
+        assert_eq!(choice.best.smallest.as_deref(), Some("rtx-4090"));
     }
 
     #[test]

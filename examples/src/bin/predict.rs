@@ -16,8 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let inputs = Inputs { context: 4096.0, ..with_bits(inputs(&model)?, bits_per_weight(&Q8_0)?) };
         let ceiling = predict(inputs, &WeightPrecision::from_format(&Q8_0), &target)?.outputs;
         println!(
-            "{}: {:.2} tok/s, limited by {:?}",
-            target.name, ceiling.decode_ceiling, ceiling.decode_bound
+            "{}: {:.2} tok/s, {}-bound",
+            target.name,
+            ceiling.decode_ceiling,
+            ceiling.decode_bound.name().to_lowercase()
         );
     }
     Ok(())

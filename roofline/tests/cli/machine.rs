@@ -42,7 +42,11 @@ fn measurements_are_cached_replaced_if_damaged_and_cleared() {
     assert_eq!(files.len(), 1, "{files:?}");
     fs::write(&files[0], &first.to_json()[..200]).unwrap();
     let again = measure(&[]);
-    assert!(again.notes.iter().any(|note| note.contains("replaced the unusable cached measurement")), "{:?}", again.notes);
+    assert!(
+        again.notes.iter().any(|note| note.contains("replaced the unusable cached measurement")),
+        "{:?}",
+        again.notes
+    );
     assert_eq!(Machine::saved(&files[0]).unwrap(), again);
 
     measure(&["--no-cache"]);
