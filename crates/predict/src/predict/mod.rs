@@ -690,7 +690,7 @@ mod tests {
     #[test]
     fn a_missing_peak_is_an_error_with_the_known_precisions() {
         let error = DeviceProfile::from_device(&devices::A100_SXM_80GB, Some(Precision::Fp8)).unwrap_err();
-        let expected = "a100_sxm_80gb has no peak for fp8; known peaks: fp32, tf32, fp16, bf16, int8, int4";
+        let expected = "a100-sxm-80gb has no peak for fp8; known peaks: fp32, tf32, fp16, bf16, int8, int4";
         assert_eq!(error.to_string(), expected);
     }
 
