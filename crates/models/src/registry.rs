@@ -57,29 +57,10 @@ impl ModelDims {
     }
 }
 
+/// Returns the numbers of the table, except for the published number of parameters, which is not part of a config.json.
 fn fields(known: &Model) -> impl Iterator<Item = (&'static str, f64)> {
-    let numbers = [
-        ("hidden_size", Some(known.hidden_size)),
-        ("num_hidden_layers", Some(known.num_hidden_layers)),
-        ("num_attention_heads", Some(known.num_attention_heads)),
-        ("num_key_value_heads", Some(known.num_key_value_heads)),
-        ("head_dim", known.head_dim),
-        ("intermediate_size", Some(known.intermediate_size)),
-        ("vocab_size", Some(known.vocab_size)),
-        ("max_position_embeddings", Some(known.max_position_embeddings)),
-        ("sliding_window", known.sliding_window),
-        ("experts", known.experts),
-        ("num_experts_per_tok", known.num_experts_per_tok),
-        ("moe_intermediate_size", known.moe_intermediate_size),
-        ("n_shared_experts", known.n_shared_experts),
-        ("first_k_dense_replace", known.first_k_dense_replace),
-        ("q_lora_rank", known.q_lora_rank),
-        ("kv_lora_rank", known.kv_lora_rank),
-        ("qk_nope_head_dim", known.qk_nope_head_dim),
-        ("qk_rope_head_dim", known.qk_rope_head_dim),
-        ("v_head_dim", known.v_head_dim),
-    ];
-    numbers.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    let names = Model::NUMBERS.iter().map(|(name, _)| *name).filter(|name| *name != "published_params");
+    names.filter_map(|name| Some((name, known.number(name)?)))
 }
 
 #[cfg(test)]

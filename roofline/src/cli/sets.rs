@@ -9,6 +9,7 @@ use crate::cli::conditions::{self, Gate, Names};
 use crate::cli::device::this;
 use crate::cli::latency_curve;
 use crate::cli::name::normalize;
+use crate::cli::output;
 use crate::cli::output::charts::Charts;
 use crate::cli::request::{self, Request};
 use crate::cli::{Exit, Failure, args};
@@ -126,7 +127,7 @@ pub fn run(args: &args::Predict) -> Result<Exit, Failure> {
     let mut plan = question.plan(rows);
     plan.requirements = conditions::check_report(&gates, &plan);
     for warning in &plan.warnings {
-        eprintln!("warning: {warning}");
+        output::log(&format!("warning: {warning}"));
     }
     pictures.show_curves(&plan, &latency_curve::chart(&plan), moving.as_ref(), args.format)?;
     Ok(conditions::exit(&plan.requirements))

@@ -53,7 +53,7 @@ pub fn run(args: &args::Calibrate) -> Result<Exit, Failure> {
         .ok_or_else(|| Failure("no cache directory on this platform; pass --output FILE".into()))?;
     storage::save(&path, &text).about(path.display())?;
     output::print(&calibration, args.format)?;
-    eprintln!("saved to {}; use it with `roofline predict --calibrated`", path.display());
+    output::log(&format!("saved to {}; use it with `roofline predict --calibrated`", path.display()));
     Ok(Exit::Fine)
 }
 

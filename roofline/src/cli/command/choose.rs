@@ -4,6 +4,7 @@ use crate::chart::html::Page;
 use crate::choose::{By, Choice};
 use crate::cli::conditions::Names;
 use crate::cli::expected::{ModelTraits, missing};
+use crate::cli::output;
 use crate::cli::output::charts::{self, Charts};
 use crate::cli::{Exit, Failure, args, request, select};
 use crate::predict::{DeviceProfile, Prediction, predict as reached};
@@ -37,7 +38,7 @@ pub fn run(args: &args::Choose) -> Result<Exit, Failure> {
         gates.iter().all(|gate| gate.holds(&row) == Some(true))
     });
     if targets.is_empty() {
-        eprintln!("no device meets --where");
+        output::log("no device meets --where");
         return Ok(Exit::Failed);
     }
     let expecter = args.expecting.read()?;
@@ -53,7 +54,7 @@ pub fn run(args: &args::Choose) -> Result<Exit, Failure> {
         choice.devices.iter().filter_map(|one| Some((one.device.as_str(), one.expected.as_ref()?)));
     choice.expectations = expecter.sentences(expected);
     for warning in &warnings {
-        eprintln!("warning: {warning}");
+        output::log(&format!("warning: {warning}"));
     }
     (choice.warnings, choice.columns) = (warnings, columns);
     let chart = choice.bars();

@@ -97,7 +97,7 @@ pub fn run(args: &args::Devices) -> Result<Exit, Failure> {
     let selected = args.select.table(&names, "name", &selected)?;
     let devices: Vec<ListedDevice> = order.iter().map(|&index| listing(found[index])).collect();
     if devices.is_empty() {
-        eprintln!("--where: no device meets the condition");
+        output::log("--where: no device meets the condition");
         return Ok(Exit::Failed);
     }
     let origins = if full { origins(found[0]) } else { Table::default() };

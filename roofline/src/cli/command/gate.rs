@@ -181,7 +181,7 @@ pub fn run(args: &args::Gate) -> Result<Exit, Failure> {
         warnings,
     };
     for warning in &gated.warnings {
-        eprintln!("warning: {warning}");
+        output::log(&format!("warning: {warning}"));
     }
     match args.format {
         Choice::Shared(format) => output::print(&gated, format)?,

@@ -48,7 +48,7 @@ pub fn run(args: &args::Plan) -> Result<Exit, Failure> {
         sets(&request, &mut question.warnings)?
     };
     if candidates.is_empty() {
-        eprintln!("no device meets --where");
+        output::log("no device meets --where");
         return Ok(Exit::Failed);
     }
     let weights = question.weight_bytes()?;
@@ -63,7 +63,7 @@ pub fn run(args: &args::Plan) -> Result<Exit, Failure> {
     });
     let plan = question.plan(rows);
     for warning in &plan.warnings {
-        eprintln!("warning: {warning}");
+        output::log(&format!("warning: {warning}"));
     }
     output::print(&plan, args.format)?;
     Ok(if plan.any_meets_objectives() { Exit::Fine } else { Exit::Failed })

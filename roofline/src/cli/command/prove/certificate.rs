@@ -9,6 +9,7 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::prove::Proof;
 
 use crate::cli::Failure;
+use crate::cli::output;
 use crate::cli::output::file::{OutputFile, create_directory};
 use roofline_machine::storage;
 
@@ -44,7 +45,7 @@ impl Certified {
                     return Err(Failure(message));
                 }
                 // A certificate for another contract refutes all of its proofs.
-                eprintln!("{message}");
+                output::log(&message);
                 let verdicts = contract.obligations.iter().map(|_| Err(refusal.clone())).collect();
                 return Ok(Certified { certificate, verdicts, whole: false });
             }
@@ -120,7 +121,7 @@ impl<'a> Coq<'a> {
             return Err(Failure(format!("{}: {message}", rules.display())));
         }
         if accepted.is_none() {
-            eprintln!("Coq: not run: cannot find coqc on the PATH");
+            output::log("Coq: not run: cannot find coqc on the PATH");
         }
         Ok(Coq { directory, runs: accepted.is_some() })
     }

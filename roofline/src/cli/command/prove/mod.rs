@@ -198,7 +198,7 @@ pub fn run(args: &args::Prove) -> Result<Exit, Failure> {
     if let Some(directory) = &args.smt {
         create_directory(directory)?;
         if solver.is_none() {
-            eprintln!("SMT-LIB: not run: none of {} is on the PATH", Solver::NAMES.join(", "));
+            output::log(&format!("SMT-LIB: not run: none of {} is on the PATH", Solver::NAMES.join(", ")));
         }
     }
     if let Some(directory) = &args.certificates {
@@ -213,7 +213,7 @@ pub fn run(args: &args::Prove) -> Result<Exit, Failure> {
         let (contract, _) = contract::checked(name)?;
         let certified = Certified::new(&contract, args.check_certificates.as_deref())?;
         for refusal in certified.refusals() {
-            eprintln!("{refusal}");
+            output::log(&refusal);
         }
         if let Some(directory) = &args.certificates {
             certified.write(&contract, directory)?;
